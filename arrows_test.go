@@ -43,7 +43,7 @@ var arrows = []arrow{
 	{"format", nil, noOutside},
 	{"format/finding", []string{"format"}, noOutside},
 	{"format/summary", []string{"format", "internal/hash128", "internal/fileref"}, noOutside},
-	{"format/value", []string{"format", "format/internal/jsontext"}, noOutside},
+	{"format/value", []string{"format", "format/internal/jsontext", "internal/jsonstring"}, noOutside},
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/...", "internal/fingerprint", "internal/limit"}, noOutside},
 	{"format/flink/rocksdb", []string{"format", "internal/limit"}, noOutside}, // knows nothing of Flink
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/...", "internal/limit", "internal/fingerprint"}, noOutside},
@@ -57,7 +57,7 @@ var arrows = []arrow{
 	{"storage/web", driverOwn, driverNot},
 	{"reader", []string{"format/...", "storage", "storage/local", "storage/route", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"writer", []string{"format/...", "storage", "storage/local", "storage/mem", "storage/route", "reader", "internal/ability", "internal/scratch", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
-	{"transform", []string{"format", "format/value", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/metadata", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/scratch", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform", []string{"format", "format/value", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/metadata", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/scratch", "internal/tally", "internal/work", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work", "internal/fileref"}, noFiles},
 	{"transform/count", []string{"format", "format/value", "internal/work"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
@@ -68,15 +68,17 @@ var arrows = []arrow{
 	{"format/internal", []string{"format", "format/value", "internal/limit"}, noOutside},
 	{"internal/fingerprint", []string{"format"}, noOutside},
 	{"internal/limit", []string{"format"}, noOutside},
+	{"internal/jsonstring", nil, noOutside},
 	{"internal/number", nil, noOutside},
 	{"internal/objpath", nil, noOutside},
 	{"internal/ranged", []string{"storage"}, noFiles},
 	{"internal/tempname", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/shell", nil, noOutside},
-	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/ui", []string{"internal/jsonstring", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/work", []string{"format"}, noOutside},
 	{"internal/hash128", nil, noOutside},
 	{"internal/tally", []string{"format", "internal/hash128", "internal/scratch"}, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/keyset", []string{"internal/hash128", "internal/scratch"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/scratch", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside}, // armed by tests only
 	{"internal/storetest", []string{"storage/...", "internal/ability", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
@@ -98,9 +100,9 @@ var arrows = []arrow{
 	{"internal/picture", nil, noOutside},
 	{"internal/report/html", []string{"format", "internal/number", "internal/picture", "internal/report", "internal/shell", "internal/ui"}, []string{"os", "os/...", "net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/browse/...", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report/...", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/browse/...", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/keyset", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report/...", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},
-	{"conformance", []string{"conformance", "internal/testenv", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
+	{"conformance", []string{"conformance", "internal/sptest", "internal/testenv", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }
 
 // within says whether an import path lies in a pattern.

@@ -73,6 +73,8 @@ func start(version Version, program program, name string, more ...string) (*Flin
 		"-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"--add-opens=java.base/java.util=ALL-UNNAMED",
+		"--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+		"--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
 		"--add-opens=java.base/java.time=ALL-UNNAMED",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err",
 		"-Dspt.fixtures="+dir,
@@ -167,6 +169,34 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 		return json.Unmarshal(line, &result)
 	})
 	return result.Restored, err
+}
+
+// Fired is a timer that fired in a job: of the user's function, or of a window, which then
+// has the average of its numbers.
+type Fired struct {
+	Operator  string   `json:"operator"`
+	Domain    string   `json:"domain"` // event, processing
+	Key       Value    `json:"key"`
+	Timestamp int64    `json:"timestamp"`
+	Value     *float64 `json:"value"`
+}
+
+// Fire restores the job of the snapshot and emits watermarks, one after the other. It
+// returns for each the timers that fired after it and before the next; overdue timers of
+// processing time fire at once. The counts are the numbers of timers to wait for.
+func (f *Flink) Fire(s Snapshot, choices Choices, watermarks []int64, counts []int) ([][]Fired, error) {
+	var result struct{ Fired [][]Fired }
+	options := s.Options
+	options.At = s.At
+	err := s.inPlace(func(path, _ string) error {
+		line, err := f.ask(map[string]any{"command": "fire", "snapshot": path, "options": options, "choices": choices, "watermarks": watermarks, "counts": counts})
+		if err != nil {
+			return err
+		}
+		restores.count(f.version)
+		return json.Unmarshal(line, &result)
+	})
+	return result.Fired, err
 }
 
 // Proceed restores the job from a retained checkpoint, lets it continue, takes its

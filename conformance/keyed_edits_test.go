@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -32,7 +34,7 @@ var keyedEncodings = []struct {
 // timers of a job.
 type keyedRewrite struct {
 	name string
-	edit func(in format.View) (format.View, error)
+	edit func(t *testing.T, in format.View) (format.View, error)
 	// The job of the restore. 0: as before.
 	parallelism, maxParallelism int
 
@@ -49,14 +51,14 @@ const (
 var keyedRewrites = []keyedRewrite{
 	{
 		name: "convert",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Canonical(context.Background(), in, transform.CanonicalOptions{})
 			return v, err
 		},
 	},
 	{
 		name: "rescale",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Rescale(context.Background(), in, transform.RescaleOptions{To: 3, Operators: format.Selector{"keyed", "window"}, Keyed: transform.KeyedCanonical})
 			return v, err
 		},
@@ -64,7 +66,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "drop",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Drop(context.Background(), in, transform.DropOptions{States: format.Globs{dropped}})
 			return v, err
 		},
@@ -72,7 +74,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "rename", // one away, to a name that the job does not register, and one away and back
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			for _, names := range []map[string]string{{dropped: "unknown", "counts": "away"}, {"away": "counts"}} {
 				var err error
 				if in, _, err = transform.Rename(context.Background(), in, transform.RenameOptions{States: names}); err != nil {
@@ -90,16 +92,24 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "filter",
-		edit: func(in format.View) (format.View, error) {
-			v, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{KeepEntry: func(e transform.FilterEntry) (bool, error) { return e.KeyGroup%2 == 0, nil }})
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
+			v, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{KeepEntries: func(transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+				return func(e *format.KeyedEntry) (bool, error) { return e.KeyGroup%2 == 0, nil }, nil
+			}})
 			return v, err
 		},
 		entry: func(_ string, e Entry) (Entry, bool) { return e, e.KeyGroup%2 == 0 },
 		timer: func(_ string, _ bool, t Timer) (Timer, bool) { return t, t.KeyGroup%2 == 0 },
 	},
 	{
+		name:  "filter-keys",
+		edit:  filterKeys,
+		entry: func(_ string, e Entry) (Entry, bool) { return e, e.KeyGroup%2 == 0 },
+		timer: func(_ string, _ bool, t Timer) (Timer, bool) { return t, t.KeyGroup%2 == 0 },
+	},
+	{
 		name: "expire",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, done, err := transform.Expire(context.Background(), in, transform.ExpireOptions{TTL: time.Hour, At: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)})
 			if err == nil && len(done.States) != 3 {
 				err = fmt.Errorf("%d states with a time to live", len(done.States))
@@ -112,7 +122,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "shift-timers",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.ShiftTimers(context.Background(), in, transform.ShiftTimersOptions{By: shiftedBy, States: format.Globs{"_timer_state/event_*"}})
 			return v, err
 		},
@@ -136,7 +146,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "max-parallelism",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, done, err := transform.Regroup(context.Background(), in, transform.RegroupOptions{MaxParallelism: 300})
 			if err == nil && done.Operators[0].Operator.MaxParallelism != 128 {
 				err = fmt.Errorf("%+v", done)
@@ -145,6 +155,25 @@ var keyedRewrites = []keyedRewrite{
 		},
 		maxParallelism: 300,
 	},
+}
+
+// filterKeys keeps the keys of every other key group: those that spt cat prints.
+func filterKeys(t *testing.T, in format.View) (format.View, error) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "all")
+	if _, err := writer.Write(t.Context(), in, from, &writer.Options{Stores: stores}); err != nil {
+		return in, err
+	}
+	for _, operator := range []string{"keyed", "window"} {
+		keys, out := filepath.Join(dir, operator+".jsonl"), filepath.Join(dir, operator)
+		lines := spt(t, "cat", from, "--operator", operator, "--keys-only", "--where", "key_group % 2 == 0")
+		if err := os.WriteFile(keys, []byte(lines), 0o600); err != nil {
+			return in, err
+		}
+		spt(t, "filter", from, out, "--operator", operator, "--keys", keys)
+		from = out
+	}
+	return openedAt(t, from).View(), nil
 }
 
 // keyedLinesOf returns the keyed state and the timers of all operators as lines, changed by a
@@ -202,6 +231,37 @@ func (r *keyedRewrite) keyedLinesOf(t *testing.T, c Content, changed bool) []str
 	return sorted(lines)
 }
 
+// truth returns what the job held; Flink says in which key groups the keys are.
+func (r *keyedRewrite) truth(t *testing.T, f *Flink, s Snapshot, o Options) Content {
+	t.Helper()
+	if r.maxParallelism == 0 {
+		return mustTruth(t, s)
+	}
+	o.MaxParallelism = r.maxParallelism
+	return mustTruth(t, madeOnce(t, f, o))
+}
+
+// of rewrites a snapshot for a job with a backend.
+func (r *keyedRewrite) of(t *testing.T, s Snapshot, backend string) Snapshot {
+	t.Helper()
+	v, err := r.edit(t, opened(t, s).View())
+	own := backend == s.Options.Backend
+	if err == nil && !own {
+		v, _, err = transform.Canonical(t.Context(), v, transform.CanonicalOptions{})
+	}
+	out, rewritten := standsFor(t, s)
+	if err == nil {
+		_, err = writer.Write(t.Context(), v, out, &writer.Options{Stores: stores, ReadBack: true})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewritten.Options.Backend, rewritten.Options.MaxParallelism = backend, max(r.maxParallelism, s.Options.MaxParallelism)
+	rewritten.Options.HeapTimers = own && s.Options.HeapTimers // Flink loses raw timers otherwise
+	rewritten.Options.Changelog = own && s.Options.Changelog
+	return rewritten
+}
+
 // Flink restores each rewrite of keyed state, of each encoding, into the backends of heap
 // and of RocksDB, and holds what the rewrite says: each entry under its key, and each timer
 // where it was, or was moved to. The backend of the job restores a snapshot in which only
@@ -217,25 +277,8 @@ func TestKeyedRewrites(t *testing.T) {
 					t.Run(encoding.name+"/"+rewrite.name+"/"+backend, func(t *testing.T) {
 						f := Use(t, version)
 						s := madeOnce(t, f, encoding.options)
-						truth := mustTruth(t, s)
-						if rewrite.maxParallelism > 0 { // Flink says in which key groups the keys are
-							o := encoding.options
-							o.MaxParallelism = rewrite.maxParallelism
-							truth = mustTruth(t, madeOnce(t, f, o))
-						}
-						v, err := rewrite.edit(opened(t, s).View())
-						own := backend == s.Options.Backend
-						if err == nil && !own {
-							v, _, err = transform.Canonical(t.Context(), v, transform.CanonicalOptions{})
-						}
-						if err != nil {
-							t.Fatal(err)
-						}
-						out, rewritten := standsFor(t, s)
-						seal(t, opened(t, s).With(v.Savepoint), out, writer.Options{ReadBack: true})
-						rewritten.Options.Backend, rewritten.Options.MaxParallelism = backend, max(rewrite.maxParallelism, s.Options.MaxParallelism)
-						rewritten.Options.HeapTimers = own && s.Options.HeapTimers // Flink loses raw timers otherwise
-						rewritten.Options.Changelog = own && s.Options.Changelog
+						truth := rewrite.truth(t, f, s, encoding.options)
+						rewritten := rewrite.of(t, s, backend)
 						got := Restore(t, f, rewritten, Choices{Parallelism: rewrite.parallelism})
 						if s.Options.Changelog {
 							truth, got = Loosened(truth), Loosened(got)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
@@ -52,7 +53,7 @@ func patchedEntry(state string, e Entry) (Entry, bool) {
 // patchKeyed patches the keyed state of a job. All entries of one key are removed first, and
 // added again, changed like the others: then the key is a new one, whose key group is
 // computed.
-func patchKeyed(in format.View) (format.View, error) {
+func patchKeyed(_ *testing.T, in format.View) (format.View, error) {
 	ctx := context.Background()
 	var first, second []transform.PatchChange
 	for _, op := range in.Operators {

@@ -15,8 +15,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// spt runs a command line, which must do its work without a finding.
-func spt(t *testing.T, args ...string) {
+// spt runs a command line, which must do its work without a finding, and returns what it
+// printed.
+func spt(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := command.Main(context.Background(), args, &command.Env{
@@ -32,6 +33,7 @@ func spt(t *testing.T, args ...string) {
 	if code != 0 {
 		t.Fatalf("spt %s: exit code %d\n%s%s", strings.Join(args, " "), code, &stdout, &stderr)
 	}
+	return stdout.String()
 }
 
 // located is how a snapshot that Flink made is named on a command line, with the

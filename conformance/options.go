@@ -15,7 +15,8 @@ type Options struct {
 	Unaligned        bool   `json:"unaligned,omitempty"` // with in-flight data
 	FileMerging      bool   `json:"file_merging,omitempty"`
 	HeapTimers       bool   `json:"heap_timers,omitempty"`
-	Checkpoints      int    `json:"checkpoints,omitempty"` // taken one after the other, with new elements before each
+	Asynchronous     bool   `json:"asynchronous,omitempty"` // the asynchronous state API, from 2.0 on
+	Checkpoints      int    `json:"checkpoints,omitempty"`  // taken one after the other, with new elements before each
 	Elements         int    `json:"elements,omitempty"`
 	Keys             int    `json:"keys,omitempty"`
 	States           int    `json:"states,omitempty"`
@@ -25,8 +26,10 @@ type Options struct {
 	Blob             int    `json:"blob,omitempty"`
 	InlineThreshold  *int   `json:"inline_threshold,omitempty"` // bytes; nil: Flink's default
 	Seed             int    `json:"seed,omitempty"`
-	KeyType          string `json:"key_type,omitempty"` // long, string, tuple, pojo
+	KeyType          string `json:"key_type,omitempty"` // long, string, tuple, pojo, row, rowdata, avro
 	At               string `json:"at,omitempty"`       // the directory that absolute paths in the files name
+
+	Configuration map[string]string `json:"configuration,omitempty"` // more options of the job
 }
 
 // Bytes is for Options.InlineThreshold.

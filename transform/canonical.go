@@ -13,6 +13,9 @@ import (
 type CanonicalOptions struct {
 	// Operators selects operators; nil means all.
 	Operators format.Selector
+	// Jobs is the number of subtasks whose keyed state is read at once; 0 means one per
+	// processor.
+	Jobs int
 }
 
 // CanonicalReport describes what Canonical did.
@@ -26,7 +29,9 @@ type CanonicalReport struct {
 // Canonical builds managed keyed state in the canonical format, which every state
 // backend restores, from its entries: of heap and RocksDB backends, of incremental
 // checkpoints and of changelogs. Canonical state does not change. Timers that a backend
-// of RocksDB keeps on the heap, and so as raw keyed state, become canonical state too.
+// of RocksDB keeps on the heap, and so as raw keyed state, become canonical state too. Raw
+// state of user code stays raw keyed state, which every backend restores, and so do timers
+// of releases that stored serializers without snapshots.
 //
 // In-flight data is an *InFlightError: it belongs to a checkpoint, and a canonical
 // snapshot is a savepoint. The keyed state of an operator that cannot be read is kept
@@ -48,7 +53,7 @@ func Canonical(ctx context.Context, v format.View, o CanonicalOptions) (format.V
 		case op.HasInFlight():
 			return nil, &InFlightError{op.Label()}
 		}
-		return r.operator(ctx, v, op)
+		return r.operator(ctx, v, op, o.Jobs)
 	})
 	if err != nil {
 		return v, nil, err
@@ -81,7 +86,7 @@ func canonicalHandle(h format.KeyedHandle) bool {
 
 // operator builds the keyed state of an operator: of all of its subtasks or of none,
 // because Flink reads the handles of an operator as handles of one format.
-func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *format.Operator) (*format.Operator, error) {
+func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *format.Operator, jobs int) (*format.Operator, error) {
 	handles, same := 0, 0
 	for _, sub := range op.Subtasks {
 		switch {
@@ -96,10 +101,10 @@ func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *form
 	if handles == 0 {
 		return op, nil
 	}
-	k, err := describeKeyed(ctx, in, op)
+	k, err := describeKeyed(ctx, in, op, rawStays)
 	out, entries := op, int64(0)
 	if err == nil {
-		out, entries, err = k.rebuild(ctx, keyedRebuild{})
+		out, entries, err = k.rebuild(ctx, keyedRebuild{atOnce: true, jobs: jobs})
 	}
 	if errors.Is(err, format.ErrUnsupported) {
 		for range handles {

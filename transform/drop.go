@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
 )
 
 // DropOptions are the options of Drop. Operators alone removes whole operators;
@@ -52,6 +53,9 @@ type DroppedState struct {
 	Operator *format.Operator
 	Name     string
 	Keyed    bool
+	// Elements, or entries of keyed state, and their bytes as in [FilteredState]. Entries
+	// are -1 if they could not be read, and so not counted.
+	Elements, Bytes int64
 }
 
 // Any reports whether anything was removed.
@@ -129,13 +133,22 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 	if err := addCommits(ctx, &d.Commits, v, op, o.States.Match); err != nil {
 		return nil, err
 	}
-	gone := map[string]bool{}
+	gone := map[string]int{}
 	out, err = out.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		sizes, err := summary.StateSizes(ctx, h)
+		if err != nil {
+			return nil, err
+		}
 		return rebuildWhere(ctx, v, h, o.States.Match, func(s *format.StateRuns) bool {
-			if name := s.Name.String(); !gone[name] {
-				gone[name] = true
-				d.States = append(d.States, DroppedState{op, name, false})
+			name, k := s.Name.String(), s.Runs[0].State
+			at, known := gone[name]
+			if !known {
+				at = len(d.States)
+				gone[name] = at
+				d.States = append(d.States, DroppedState{Operator: op, Name: name})
 			}
+			d.States[at].Elements += s.Runs[0].Count
+			d.States[at].Bytes += sizes[k]
 			return false
 		})
 	})
@@ -147,14 +160,24 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 
 // keyed removes keyed states of an operator.
 func (d *DropReport) keyed(ctx context.Context, k *keyedOperator, o DropOptions) (*format.Operator, error) {
-	for _, name := range k.names() {
-		if o.States.Match(name) {
-			d.States = append(d.States, DroppedState{k.op, name, true})
-		}
+	touches := byName(o.States.Match)
+	rebuild := func(count bool) (*format.Operator, int64, error) {
+		return k.rebuild(ctx, keyedRebuild{touches: touches, aligned: o.Channels, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
+			return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) { return s, !touches(s) }, count: count}, nil
+		}})
 	}
-	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(o.States.Match), aligned: o.Channels, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
-		return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) { return s, !o.States.Match(s.Name.String()) }}, nil
-	}})
+	out, n, err := rebuild(true)
+	counted := !damaged(err)
+	if !counted { // perhaps only in what goes
+		out, n, err = rebuild(false)
+	}
+	for _, f := range k.filtered(touches) {
+		s := DroppedState{Operator: k.op, Name: f.State, Keyed: true, Elements: f.Dropped, Bytes: f.DroppedBytes}
+		if !counted {
+			s.Elements = -1
+		}
+		d.States = append(d.States, s)
+	}
 	d.Entries += n
 	return out, err
 }

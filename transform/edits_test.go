@@ -280,7 +280,8 @@ func TestRenameStates(t *testing.T) {
 	// A swap.
 	sp, done, err := rename(map[string]string{"a": "b", "b": "a"})
 	x := in.Operators[0]
-	if err != nil || !slices.Equal(done.States, []RenamedState{{x, "a", "b", 1, false}, {x, "b", "a", 1, false}}) {
+	one := int64(len(packed("1")))
+	if err != nil || !slices.Equal(done.States, []RenamedState{{x, "a", "b", 1, false, 2, 2 * one}, {x, "b", "a", 1, false, 1, one}}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	got := sp.Operators[0].Subtasks[0].Managed

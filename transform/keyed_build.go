@@ -31,7 +31,7 @@ type keyedSource struct {
 // keyedCount counts entries of a state, and the bytes of their parts.
 type keyedCount struct {
 	entries, bytes               int64 // that stay
-	droppedEntries, droppedBytes int64 // that edit.keep does not keep
+	droppedEntries, droppedBytes int64 // that edit.keep does not keep, or of a state that is left out
 }
 
 // keyedEdit is what changes while keyed state is built again. The zero value changes
@@ -40,7 +40,11 @@ type keyedEdit struct {
 	// state returns a state as the result has it, and false if it is left out with all
 	// its entries.
 	state func(format.KeyedState) (format.KeyedState, bool)
-	// keep reports whether an entry stays. It is called once for each entry.
+	// count says that the entries of states that are left out are counted: the first pass
+	// reads them too.
+	count bool
+	// keep reports whether an entry, which it must not change, stays. It is called once
+	// for each entry.
 	keep func(*format.KeyedEntry) (bool, error)
 	// change changes an entry that stays. It sets Stored to nil unless it changes the
 	// value only. It is called each time the entry is read, by one reader at a time.
@@ -79,7 +83,11 @@ type keyedBuild struct {
 func buildKeyed(ctx context.Context, src format.Source, codec format.KeyedCodec, groups format.KeyGroupRange, sources []*keyedSource) (*format.KeyGroups, int64, error) {
 	m := &keyedBuild{codec: codec, groups: groups, sources: slices.Clone(sources)}
 	sortSources(m.sources)
-	if err := m.join(); err != nil || len(m.schema.States) == 0 {
+	if err := m.join(); err != nil {
+		return nil, 0, err
+	}
+	if len(m.schema.States) == 0 {
+		_, err := m.first(ctx, src, nil) // nothing is added, but it may be counted
 		return nil, 0, err
 	}
 	var size counter
@@ -158,18 +166,18 @@ const checkEvery = 1 << 10
 
 // first is the first pass: it asks which entries stay, and adds those to b.
 func (m *keyedBuild) first(ctx context.Context, src format.Source, b format.KeyedBuilder) (n int64, err error) {
-	merge := newKeyedMerge(ctx, src, m.sources)
+	merge := newKeyedMerge(ctx, src, m.sources, true)
 	defer func() { err = errors.Join(err, merge.close()) }()
 	for seen := 0; ; seen++ {
 		if seen%checkEvery == 0 && ctx.Err() != nil {
 			return n, ctx.Err()
 		}
-		e, err := merge.next(true)
+		e, err := merge.next()
 		if err == io.EOF {
 			return n, nil
 		}
 		if err == nil {
-			err = b.Add(e)
+			err = b.Add(*e)
 		}
 		if err != nil {
 			return n, err
@@ -180,7 +188,7 @@ func (m *keyedBuild) first(ctx context.Context, src format.Source, b format.Keye
 
 // open implements the open of a sequence.
 func (m *keyedBuild) open(ctx context.Context, src format.Source) (next func(context.Context) ([]byte, error), stop func() error, err error) {
-	merge := newKeyedMerge(ctx, src, m.sources)
+	merge := newKeyedMerge(ctx, src, m.sources, false)
 	var built bytes.Buffer
 	builder, err := m.codec.Build(ctx, m.schema, m.groups, &built)
 	if err != nil {
@@ -196,13 +204,13 @@ func (m *keyedBuild) open(ctx context.Context, src format.Source) (next func(con
 			if builder == nil {
 				return nil, io.EOF
 			}
-			e, err := merge.next(false)
+			e, err := merge.next()
 			switch {
 			case err == io.EOF:
 				_, err = builder.Handle()
 				builder = nil
 			case err == nil:
-				err = builder.Add(e)
+				err = builder.Add(*e)
 			}
 			if err != nil {
 				return nil, err
@@ -219,6 +227,7 @@ func (m *keyedBuild) open(ctx context.Context, src format.Source) (next func(con
 type keyedMerge struct {
 	ctx     context.Context
 	src     format.Source
+	ask     bool // keep is asked, rather than what it answered before, and entries are counted
 	waiting []*keyedSource
 	open    []*openSource
 	current *openSource // whose entries of a key group are read
@@ -233,24 +242,30 @@ type openSource struct {
 	number int64 // of entries read
 }
 
-func newKeyedMerge(ctx context.Context, src format.Source, sources []*keyedSource) *keyedMerge {
-	return &keyedMerge{ctx: ctx, src: src, waiting: sources}
+func newKeyedMerge(ctx context.Context, src format.Source, sources []*keyedSource, ask bool) *keyedMerge {
+	return &keyedMerge{ctx: ctx, src: src, ask: ask, waiting: sources}
 }
 
 // next returns the next entry that stays, changed as the edit of its source says, or
-// io.EOF. It is valid until the next call. ask says that keep is asked, rather than
-// what it answered before.
-func (m *keyedMerge) next(ask bool) (format.KeyedEntry, error) {
+// io.EOF. It is valid until the next call.
+func (m *keyedMerge) next() (*format.KeyedEntry, error) {
 	for {
 		s, err := m.advance()
 		if err != nil {
-			return format.KeyedEntry{}, err
+			return nil, err
 		}
-		m.entry = s.head
-		e := &m.entry
+		e := &s.head
+		if s.edit.change != nil {
+			m.entry = s.head
+			e = &m.entry
+		}
+		if s.to[e.State] < 0 {
+			s.count(e, nil)
+			continue
+		}
 		stays := true
 		if s.edit.keep != nil {
-			if ask {
+			if m.ask {
 				if stays, err = s.edit.keep(e); stays {
 					s.kept.set(s.number)
 				}
@@ -263,26 +278,29 @@ func (m *keyedMerge) next(ask bool) (format.KeyedEntry, error) {
 			err = s.edit.change(e)
 		}
 		if err != nil {
-			return format.KeyedEntry{}, err
+			return nil, err
 		}
-		if ask {
-			s.count(&s.head, e, stays)
+		left := e
+		if !stays {
+			left = nil
+		}
+		if m.ask {
+			s.count(&s.head, left)
 		}
 		if stays {
 			e.State = s.to[e.State]
-			return *e, nil
+			return e, nil
 		}
 	}
 }
 
-// count counts an entry that was read, and is e now if it stays.
-func (s *keyedSource) count(was, e *format.KeyedEntry, stays bool) {
+// count counts an entry that was read, and is left now; nil: it does not stay.
+func (s *keyedSource) count(was, left *format.KeyedEntry) {
 	c, n := &s.counts[was.State], was.Size()
-	if stays {
-		left := e.Size()
+	if left != nil {
 		c.entries++
-		c.bytes += left
-		c.droppedBytes += max(n-left, 0)
+		c.bytes += left.Size()
+		c.droppedBytes += max(n-left.Size(), 0)
 		return
 	}
 	c.droppedEntries++
@@ -332,7 +350,7 @@ func (m *keyedMerge) start(s *keyedSource) error {
 	}
 	sel := format.KeyedSelection{Groups: s.groups, States: []int{}}
 	for i, to := range s.to {
-		if to >= 0 {
+		if to >= 0 || m.ask && s.edit.count {
 			sel.States = append(sel.States, i)
 		}
 	}

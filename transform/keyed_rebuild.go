@@ -3,9 +3,11 @@ package transform
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/work"
 )
 
 // keyedOperator is an operator with the sources of its keyed state: of each subtask the
@@ -16,8 +18,17 @@ type keyedOperator struct {
 	sources map[*format.Subtask][]*keyedSource
 }
 
+// rawPolicy says what happens to raw keyed state that cannot be built as managed state: raw
+// state of user code, and timers whose serializers have no snapshots.
+type rawPolicy bool
+
+const (
+	rawRefused rawPolicy = false // an error
+	rawStays   rawPolicy = true  // no source: it stays as it is
+)
+
 // describeKeyed reads the headers of the keyed state of an operator.
-func describeKeyed(ctx context.Context, in format.View, op *format.Operator) (*keyedOperator, error) {
+func describeKeyed(ctx context.Context, in format.View, op *format.Operator, policy rawPolicy) (*keyedOperator, error) {
 	k := &keyedOperator{in: in, op: op, sources: map[*format.Subtask][]*keyedSource{}}
 	for _, sub := range op.Subtasks {
 		for _, raw := range []bool{false, true} {
@@ -26,6 +37,12 @@ func describeKeyed(ctx context.Context, in format.View, op *format.Operator) (*k
 				continue
 			}
 			s, err := keyedSourceOf(ctx, in, op, h, h.KeyGroups())
+			if err == nil && raw && len(s.schema.States) > 0 && policy == rawStays {
+				_, err = s.codec.Build(ctx, s.schema, s.groups, io.Discard)
+			}
+			if raw && policy == rawStays && errors.Is(err, format.ErrUnsupported) {
+				continue
+			}
 			if err != nil {
 				return nil, format.At(format.At(err, "%v", slotOf(raw)), "subtask %d", sub.Index)
 			}
@@ -52,17 +69,23 @@ func describeKeyedOf(ctx context.Context, in format.View, chosen map[*format.Ope
 		if !chosen[op] || !op.HasKeyed() {
 			continue
 		}
-		k, err := describeKeyed(ctx, in, op)
+		k, err := describeKeyed(ctx, in, op, rawRefused)
 		switch {
 		case err == nil:
 			all[op] = k
-		case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrOutside), errors.Is(err, format.ErrCorrupt):
+		case damaged(err):
 			unread = addKept(unread, op, format.SlotManagedKeyed, err.Error())
 		default:
 			return nil, nil, format.At(err, "operator %q", op.Label())
 		}
 	}
 	return all, unread, nil
+}
+
+// damaged reports whether an error is about the state that was read, rather than about
+// how it is read.
+func damaged(err error) bool {
+	return errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrMissing) || errors.Is(err, format.ErrOutside) || errors.Is(err, format.ErrCorrupt)
 }
 
 // names returns the names of the states, each once.
@@ -105,6 +128,10 @@ type keyedRebuild struct {
 	aligned bool
 	// lossy says that entries change only by being removed: what loses none stays as it is.
 	lossy bool
+	// atOnce is set if the edits of several subtasks can run at once, jobs of them; 0
+	// means one per processor.
+	atOnce bool
+	jobs   int
 }
 
 // lost reports whether the first pass removed something of sources.
@@ -142,31 +169,23 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 	if inFlight && !r.lossy {
 		return nil, 0, &InFlightError{k.op.Label()}
 	}
+	all, err := k.buildAll(ctx, r, touched)
+	if err != nil {
+		return nil, 0, err
+	}
 	entries, anyLost := int64(0), false
 	out, err := k.op.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
-		sources := k.sources[sub]
-		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
+		built, ok := all[sub]
+		if !ok {
 			return sub, nil
 		}
-		if r.edit != nil {
-			for _, s := range sources {
-				var err error
-				if s.edit, err = r.edit(sub, s); err != nil {
-					return nil, err
-				}
-			}
-		}
-		built, n, err := k.build(ctx, sub, sources)
-		if err != nil {
-			return nil, err
-		}
-		less := lost(sources)
+		less := lost(k.sources[sub])
 		anyLost = anyLost || less
 		if r.lossy && !less && canonicalHandle(sub.ManagedKeyed) {
 			return sub, nil
 		}
-		entries += n
-		return built, nil
+		entries += built.entries
+		return built.subtask, nil
 	})
 	switch {
 	case err != nil:
@@ -177,6 +196,59 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 		return nil, 0, &InFlightError{k.op.Label()}
 	}
 	return out, entries, nil
+}
+
+// builtSubtask is a subtask whose keyed state is built from entries.
+type builtSubtask struct {
+	subtask *format.Subtask
+	entries int64
+}
+
+// buildAll builds the subtasks that change or are not canonical.
+func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched map[*format.Subtask]bool) (map[*format.Subtask]builtSubtask, error) {
+	var units []work.Unit
+	for i, sub := range k.op.Subtasks {
+		sources := k.sources[sub]
+		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
+			continue
+		}
+		for _, s := range sources {
+			if r.edit == nil {
+				continue
+			}
+			var err error
+			if s.edit, err = r.edit(sub, s); err != nil {
+				return nil, format.At(err, "subtask %d", sub.Index)
+			}
+		}
+		units = append(units, work.Unit{Handle: work.Handle{Subtask: i}})
+	}
+	jobs := 1
+	if r.atOnce {
+		jobs = r.jobs
+	}
+	all := make(map[*format.Subtask]builtSubtask, len(units))
+	err := work.Run(ctx, work.Options{Jobs: jobs}, slices.Values(units), func(ctx context.Context, u work.Unit) (b builtSubtask, err error) {
+		sub := k.op.Subtasks[u.Handle.Subtask]
+		b.subtask, b.entries, err = k.build(ctx, sub, k.sources[sub])
+		return b, format.At(err, "subtask %d", sub.Index)
+	}, func(u work.Unit, b builtSubtask, err error) error {
+		all[k.op.Subtasks[u.Handle.Subtask]] = b
+		return err
+	})
+	return all, err
+}
+
+// eachCount calls f with what the first pass counted of each state of each source that was
+// built, by subtask.
+func (k *keyedOperator) eachCount(f func(format.KeyedState, *keyedCount)) {
+	for _, sub := range k.op.Subtasks {
+		for _, s := range k.sources[sub] {
+			for i := range s.counts {
+				f(s.schema.States[i], &s.counts[i])
+			}
+		}
+	}
 }
 
 // build returns a subtask whose keyed state is built from sources.
@@ -192,7 +264,10 @@ func (k *keyedOperator) build(ctx context.Context, sub *format.Subtask, sources 
 		return nil, 0, format.At(err, "%v", format.SlotManagedKeyed)
 	}
 	c := *sub
-	c.ManagedKeyed, c.RawKeyed = nil, nil
+	if slices.ContainsFunc(sources, func(s *keyedSource) bool { return s.handle == sub.RawKeyed }) {
+		c.RawKeyed = nil
+	}
+	c.ManagedKeyed = nil
 	if h != nil {
 		c.ManagedKeyed = h
 	}

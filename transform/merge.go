@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/format/summary"
 )
 
 // MergeOptions are the options of Merge.
@@ -38,8 +39,9 @@ type MergeReport struct {
 type MergedState struct {
 	Operator *format.Operator
 	Name     string
-	Elements int64 // or entries of a keyed state
 	Keyed    bool
+	// Elements, or entries of keyed state, and their bytes as in [FilteredState].
+	Elements, Bytes int64
 }
 
 // MergeError is the error for a merge that is not possible.
@@ -145,7 +147,11 @@ func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Opera
 			continue
 		}
 		taken := 0
-		for _, st := range h.States {
+		sizes, err := summary.StateSizes(ctx, h)
+		if err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+		for i, st := range h.States {
 			name := st.Name.String()
 			if !names(name) {
 				continue
@@ -158,6 +164,7 @@ func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Opera
 				m.States = append(m.States, MergedState{Operator: op, Name: name})
 			}
 			m.States[k].Elements += st.Offsets.Len()
+			m.States[k].Bytes += sizes[i]
 		}
 		if taken == 0 {
 			continue
@@ -165,7 +172,6 @@ func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Opera
 		if s.Managed = h; taken == len(h.States) {
 			continue
 		}
-		var err error
 		if s.Managed, err = rebuildStates(ctx, in, h, func(r *format.StateRuns) bool { return names(r.Name.String()) }); err != nil {
 			return nil, format.At(err, "subtask %d", sub.Index)
 		}
@@ -195,7 +201,7 @@ func (m *MergeReport) keyedPart(ctx context.Context, to, sub *format.Subtask, k 
 	for _, s := range k.sources[sub] {
 		for i, st := range s.schema.States {
 			if name := st.Name.String(); s.to[i] >= 0 {
-				m.addKeyed(k.op, name, s.counts[i].entries)
+				m.addKeyed(k.op, name, &s.counts[i])
 			}
 		}
 	}
@@ -204,14 +210,15 @@ func (m *MergeReport) keyedPart(ctx context.Context, to, sub *format.Subtask, k 
 
 // addKeyed adds entries of a keyed state that are taken. It is called operator by
 // operator.
-func (m *MergeReport) addKeyed(op *format.Operator, name string, entries int64) {
+func (m *MergeReport) addKeyed(op *format.Operator, name string, c *keyedCount) {
 	for i := len(m.States) - 1; i >= 0 && m.States[i].Operator == op; i-- {
 		if s := &m.States[i]; s.Keyed && s.Name == name {
-			s.Elements += entries
+			s.Elements += c.entries
+			s.Bytes += c.bytes
 			return
 		}
 	}
-	m.States = append(m.States, MergedState{op, name, entries, true})
+	m.States = append(m.States, MergedState{op, name, true, c.entries, c.bytes})
 }
 
 // joinKeyed returns sub, a subtask of k, with the keyed state of part in addition, which
@@ -273,7 +280,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 	}
 	var keyed *keyedOperator
 	if slices.ContainsFunc(part.Subtasks, func(sub *format.Subtask) bool { return sub.ManagedKeyed != nil }) {
-		if keyed, err = describeKeyed(ctx, in, op); err != nil {
+		if keyed, err = describeKeyed(ctx, in, op, rawRefused); err != nil {
 			return nil, err
 		}
 	}
@@ -324,7 +331,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 		return &c, nil
 	}
 	// The handles of an operator are of one format.
-	if keyed, err = describeKeyed(ctx, in, &c); err != nil {
+	if keyed, err = describeKeyed(ctx, in, &c, rawRefused); err != nil {
 		return nil, err
 	}
 	out, _, err := keyed.rebuild(ctx, keyedRebuild{})

@@ -75,7 +75,7 @@ func (p *patch) keyedPatchOf(ctx context.Context, id format.OperatorID) (of *key
 		return nil, &format.NoMatchError{What: "operator", Want: id.String()}, nil
 	}
 	of = &keyedPatch{op: op, states: map[string]*PatchedState{}, named: map[hash128.Digest]bool{}}
-	if of.k, err = describeKeyed(ctx, p.in, op); err != nil {
+	if of.k, err = describeKeyed(ctx, p.in, op, rawRefused); err != nil {
 		return nil, nil, format.At(err, "operator %q", op.Label())
 	}
 	for _, sub := range op.Subtasks {
@@ -197,17 +197,17 @@ func (c *keyedChange) identify(codecs *value.EntryCodecs) (err error) {
 		c.notHashed = errNoParts
 		return nil
 	}
-	if c.entry.Key, err = entryPart(codecs.Key, PatchValue{JSON: c.Key, Stored: e.Key}); err != nil {
+	if c.entry.Key, err = value.Part(codecs.Key, c.Key, e.Key); err != nil {
 		return fmt.Errorf("key: %w", err)
 	}
-	if c.entry.Namespace, err = entryPart(codecs.Namespace, e.Namespace); err != nil {
+	if c.entry.Namespace, err = value.Part(codecs.Namespace, e.Namespace.JSON, e.Namespace.Stored); err != nil {
 		if !e.Namespace.given() {
 			return errors.New("the namespace is missing")
 		}
 		return fmt.Errorf("namespace: %w", err)
 	}
 	if e.UserKey.given() {
-		if c.entry.UserKey, err = entryPart(codecs.UserKey, e.UserKey); err != nil {
+		if c.entry.UserKey, err = value.Part(codecs.UserKey, e.UserKey.JSON, e.UserKey.Stored); err != nil {
 			return fmt.Errorf("user_key: %w", err)
 		}
 	}
@@ -224,29 +224,6 @@ func (c *keyedChange) identify(codecs *value.EntryCodecs) (err error) {
 }
 
 var errNoParts = errors.New("the parts of the key are not known")
-
-// entryPart returns the bytes of a part of a key.
-func entryPart(c value.Codec, g PatchValue) ([]byte, error) {
-	switch {
-	case g.Stored != nil:
-		if c == nil {
-			return g.Stored, nil
-		}
-		_, err := value.ReadAll(c, g.Stored)
-		return g.Stored, err
-	case c == nil && (g.JSON == nil || string(g.JSON) == "null"):
-		return nil, nil
-	case c == nil:
-		return nil, errors.New("it is not decoded, so it is given as bytes")
-	case g.JSON == nil:
-		g.JSON = []byte("null")
-	}
-	v, err := value.FromJSONLike(c, value.Null(), g.JSON)
-	if err != nil {
-		return nil, err
-	}
-	return c.Append([]byte{}, v)
-}
 
 // keyText appends the identity of an entry within its state: the JSON of its parts, which
 // is the same for all encodings of a part.

@@ -13,9 +13,11 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// maxIdentities is the number of identities of a state that KeepLatestBy and KeepMaxBy
-// hold, in at most about 250 MiB.
-const maxIdentities = 2 << 20
+// Limits of what KeepLatestBy and KeepMaxBy hold of a state.
+const (
+	maxIdentities = 2 << 20  // in about 140 MiB, with the largest values 200 MiB
+	maxTexts      = 64 << 20 // bytes of the largest values, if these are strings
+)
 
 // fieldPath is the way to a part of a value: names of fields, numbers of elements, keys
 // of maps.
@@ -117,7 +119,45 @@ func (o *PruneOptions) identity() (i identityOptions, err error) {
 type best struct {
 	number int64
 	size   int
-	max    value.Value
+}
+
+// identities are the elements that are kept.
+type identities struct {
+	places  map[hash128.Digest]int32 // in kept, by the digest of the identity
+	kept    []best
+	largest []value.Value // of KeepMaxBy: the value of each of kept
+	texts   int           // bytes in largest
+}
+
+// add keeps an element instead of the one before of its identity; with a value, if it is
+// larger. The value may refer to an arena.
+func (s *identities) add(id hash128.Digest, now best, v *value.Value) error {
+	k, known := s.places[id]
+	if !known {
+		if len(s.kept) == maxIdentities {
+			return format.Errorf(format.ErrLimit, "more than %d identities", maxIdentities)
+		}
+		k = int32(len(s.kept))
+		s.places[id] = k
+		s.kept = append(s.kept, now)
+	}
+	if v == nil {
+		s.kept[k] = now
+		return nil
+	}
+	if !known {
+		s.largest = append(s.largest, value.Null())
+		if _, err := compareValues(*v, *v); err != nil {
+			return err
+		}
+	} else if c, err := compareValues(*v, s.largest[k]); err != nil || c <= 0 {
+		return err
+	}
+	if s.texts += len(v.Text()) - len(s.largest[k].Text()); s.texts > maxTexts {
+		return format.Errorf(format.ErrLimit, "largest values of more than %d bytes", maxTexts)
+	}
+	s.kept[k], s.largest[k] = now, ownValue(*v)
+	return nil
 }
 
 // byIdentity calls keep with the number of the element to keep of each identity, and
@@ -137,9 +177,10 @@ func (u *unionState) byIdentity(ctx context.Context, in format.View, o *PruneOpt
 			return 0, 0, format.Errorf(format.ErrUnsupported, "state %q is not decoded, so its elements have no fields: %s", u.name, values.Why)
 		}
 	}
-	all := map[hash128.Digest]best{}
+	all := identities{places: map[hash128.Digest]int32{}}
 	hash := hash128.New()
-	var arena value.Arena
+	arena := value.Arena{Views: true}
+	var v value.Value
 	var text []byte
 	number := int64(-1)
 	err = u.each(ctx, in, func(i int, index int64, stored []byte) error {
@@ -148,8 +189,7 @@ func (u *unionState) byIdentity(ctx context.Context, in format.View, o *PruneOpt
 			return format.At(err, "subtask %d/state %q/element %d", u.subtasks[i], u.name, index)
 		}
 		arena.Reset()
-		v, err := value.ReadAllIn(&arena, codec[i], stored)
-		if err != nil {
+		if err := value.ReadAllIn(&arena, codec[i], stored, &v); err != nil {
 			return at(err)
 		}
 		text = text[:0]
@@ -160,38 +200,24 @@ func (u *unionState) byIdentity(ctx context.Context, in format.View, o *PruneOpt
 			}
 			text = append(part.AppendJSON(text, nil, nil), 0) // JSON has no such byte
 		}
-		now := best{number: number, size: len(stored)}
+		var largest *value.Value
 		if fields.max != nil {
-			if now.max, err = fields.max.of(v); err != nil {
-				return at(err)
-			}
-		}
-		id := hash.Sum(text)
-		was, ok := all[id]
-		if fields.max != nil {
-			if !ok {
-				was = now
-			}
-			c, err := compareValues(now.max, was.max)
+			part, err := fields.max.of(v)
 			if err != nil {
 				return at(err)
 			}
-			if ok && c <= 0 {
-				return nil
-			}
+			largest = &part
 		}
-		if !ok && len(all) == maxIdentities {
-			return at(format.Errorf(format.ErrLimit, "more than %d identities", maxIdentities))
+		if err := all.add(hash.Sum(text), best{number, len(stored)}, largest); err != nil {
+			return at(err)
 		}
-		now.max = ownValue(now.max)
-		all[id] = now
 		return nil
 	})
-	for _, b := range all {
+	for _, b := range all.kept {
 		keep(b.number)
 		size += int64(b.size)
 	}
-	return int64(len(all)), size, err
+	return int64(len(all.kept)), size, err
 }
 
 // ownValue returns a value without parts that does not refer to an arena.

@@ -97,14 +97,14 @@ func (r *RegroupReport) operator(ctx context.Context, in format.View, op *format
 	if op.HasInFlight() {
 		return nil, &InFlightError{op.Label()}
 	}
-	k, err := describeKeyed(ctx, in, op)
+	k, err := describeKeyed(ctx, in, op, rawRefused)
 	if err != nil {
 		return nil, err
 	}
 	m := &keyedBuild{}
 	for _, sub := range op.Subtasks {
 		for _, s := range k.sources[sub] {
-			if s.edit.keep, err = done.regroup(ctx, in, s, o.MaxParallelism); err != nil {
+			if s.edit.change, err = done.regroup(ctx, in, s, o.MaxParallelism); err != nil {
 				return nil, format.At(err, "subtask %d", sub.Index)
 			}
 			m.sources = append(m.sources, s)
@@ -153,13 +153,13 @@ func (r *RegroupReport) operator(ctx context.Context, in format.View, op *format
 }
 
 // regroup returns a function that puts entries of a source into their new key groups.
-func (r *Regrouped) regroup(ctx context.Context, in format.View, s *keyedSource, max int32) (func(e *format.KeyedEntry) (bool, error), error) {
+func (r *Regrouped) regroup(ctx context.Context, in format.View, s *keyedSource, max int32) (func(e *format.KeyedEntry) error, error) {
 	codecs, err := value.EntryCodecsOf(ctx, in.Source, s.codec, s.handle)
 	if err != nil {
 		return nil, err
 	}
 	old := r.Operator.MaxParallelism
-	return func(e *format.KeyedEntry) (bool, error) {
+	return func(e *format.KeyedEntry) error {
 		c := &codecs[e.State]
 		var hash int32
 		var err error
@@ -175,32 +175,32 @@ func (r *Regrouped) regroup(ctx context.Context, in format.View, s *keyedSource,
 			err = format.Errorf(format.ErrUnsupported, "a key is stored in key group %d of %d, and its hash code leads to key group %d: the job hashes it in another way", e.KeyGroup, old, format.KeyGroupOfHash(hash, old))
 		}
 		if err != nil {
-			return false, format.At(err, "keys of state %q", s.schema.States[e.State].Name)
+			return format.At(err, "keys of state %q", s.schema.States[e.State].Name)
 		}
 		group := format.KeyGroupOfHash(hash, max)
 		if group != e.KeyGroup {
 			r.Moved++
 		}
 		e.KeyGroup = group
-		return true, nil
+		return nil
 	}, nil
 }
 
 // sortEntries adds the entries of all sources to a sorter, and returns their number.
 func sortEntries(ctx context.Context, src format.Source, sources []*keyedSource, to *scratch.Sorter) (n int64, err error) {
-	merge := newKeyedMerge(ctx, src, sources)
+	merge := newKeyedMerge(ctx, src, sources, true)
 	defer func() { err = errors.Join(err, merge.close()) }()
 	var record []byte
 	for ; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return n, ctx.Err()
 		}
-		e, err := merge.next(true)
+		e, err := merge.next()
 		if err == io.EOF {
 			return n, nil
 		}
 		if err == nil {
-			record = appendRecord(record[:0], &e)
+			record = appendRecord(record[:0], e)
 			err = to.Add(e.KeyGroup, record)
 		}
 		if err != nil {

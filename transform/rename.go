@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
 )
 
 // RenameOptions are the options of Rename.
@@ -45,6 +46,8 @@ type RenamedState struct {
 	From, To string
 	Handles  int
 	Keyed    bool
+	// Elements, or entries of keyed state, and their bytes as in [FilteredState].
+	Elements, Bytes int64
 }
 
 // CollisionError is the error for an edit after which two things would have one
@@ -183,6 +186,10 @@ func (r *RenameReport) states(ctx context.Context, v format.View, o RenameOption
 			}
 		}
 		return out.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+			sizes, err := summary.StateSizes(ctx, h)
+			if err != nil {
+				return nil, err
+			}
 			seen := map[string]bool{}
 			for _, st := range h.States {
 				name := renamed(o.States, st.Name.String())
@@ -195,7 +202,7 @@ func (r *RenameReport) states(ctx context.Context, v format.View, o RenameOption
 			return rebuildWhere(ctx, v, h, changes, func(s *format.StateRuns) bool {
 				from := s.Name.String()
 				s.Name = format.NewText(o.States[from])
-				r.note(RenamedState{Operator: op, From: from, To: o.States[from]})
+				r.note(RenamedState{Operator: op, From: from, To: o.States[from], Elements: s.Runs[0].Count, Bytes: sizes[s.Runs[0].State]})
 				return true
 			})
 		})
@@ -212,12 +219,7 @@ func (r *RenameReport) keyed(ctx context.Context, k *keyedOperator, names map[st
 		}
 		seen[name] = true
 	}
-	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(changes), edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
-		for _, st := range s.schema.States {
-			if from := st.Name.String(); changes(from) {
-				r.note(RenamedState{Operator: k.op, From: from, To: names[from], Keyed: true})
-			}
-		}
+	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(changes), edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
 		return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) {
 			if from := s.Name.String(); changes(from) {
 				s.Name = format.NewText(names[from])
@@ -225,8 +227,16 @@ func (r *RenameReport) keyed(ctx context.Context, k *keyedOperator, names map[st
 			return s, true
 		}}, nil
 	}})
+	if err != nil {
+		return nil, err
+	}
+	k.eachCount(func(st format.KeyedState, c *keyedCount) {
+		if from := st.Name.String(); changes(from) {
+			r.note(RenamedState{Operator: k.op, From: from, To: names[from], Keyed: true, Elements: c.entries, Bytes: c.bytes})
+		}
+	})
 	r.Entries += n
-	return out, err
+	return out, nil
 }
 
 // renamed returns the new name of a state.
@@ -243,6 +253,8 @@ func (r *RenameReport) note(s RenamedState) {
 	for i := len(r.States) - 1; i >= 0 && r.States[i].Operator == s.Operator; i-- {
 		if r.States[i].From == s.From && r.States[i].Keyed == s.Keyed {
 			r.States[i].Handles++
+			r.States[i].Elements += s.Elements
+			r.States[i].Bytes += s.Bytes
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package value
 
 import (
 	"context"
+	"errors"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -32,6 +33,31 @@ type EntryCodecs struct {
 	// hash code; WhyNoHash is why.
 	KeyHash   func(key []byte) (int32, error)
 	WhyNoHash error
+}
+
+// Part returns the bytes of a part of an entry, such as its key, that is given as JSON or
+// as it is stored. Without either it is the JSON null; of a part that c does not decode,
+// it is nil. Stored bytes must be a value of c, unless it is nil.
+func Part(c Codec, text, stored []byte) ([]byte, error) {
+	switch {
+	case stored != nil:
+		if c == nil {
+			return stored, nil
+		}
+		_, err := ReadAll(c, stored)
+		return stored, err
+	case c == nil && (text == nil || string(text) == "null"):
+		return nil, nil
+	case c == nil:
+		return nil, errors.New("it is not decoded, so it is given as bytes")
+	case text == nil:
+		text = []byte("null")
+	}
+	v, err := FromJSONLike(c, Null(), text)
+	if err != nil {
+		return nil, err
+	}
+	return c.Append([]byte{}, v)
 }
 
 // KeyedCodec is a [format.KeyedCodec] that also decodes entries.

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+	"unsafe"
+
+	"github.com/savepoint-tools/spt/internal/jsonstring"
 )
 
 // maxZeros is the number of leading zeros from which a number is written with an
@@ -81,50 +83,28 @@ func (v Value) isoText() string {
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil, nil, nil), nil }
 
 // AppendJSON appends v as JSON, as docs/json.md describes. text and bytes, if not nil,
-// append strings and byte arrays; by default a byte array is {"base64": …}.
-func (v Value) AppendJSON(dst []byte, text func(dst []byte, s string) []byte, bytes func(dst []byte, s string) []byte) []byte {
+// append strings and byte arrays, which they must not change; by default a byte array is
+// {"base64": …}.
+func (v Value) AppendJSON(dst []byte, text func(dst []byte, s string) []byte, bytes func(dst, p []byte) []byte) []byte {
+	w := jsonWriter{text, bytes}
 	if text == nil {
-		text = appendString
+		w.text = appendString
 	}
 	if bytes == nil {
-		bytes = func(dst []byte, s string) []byte {
-			return append(base64.StdEncoding.AppendEncode(append(dst, `{"base64":"`...), []byte(s)), `"}`...)
-		}
+		w.bytes = appendBytes
 	}
-	w := jsonWriter{text, bytes}
-	return w.append(dst, v)
+	return w.append(dst, &v)
 }
 
-// appendString appends a JSON string. Half a surrogate pair, which is not UTF-8, is
-// an escape sequence.
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch half, ok := Surrogate(s); {
-		case r == utf8.RuneError && n == 1 && ok:
-			dst = fmt.Appendf(dst, `\u%04x`, half)
-			n = 3
-		case r == '"', r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r < 0x20:
-			dst = fmt.Appendf(dst, `\u%04x`, r)
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
-		s = s[n:]
-	}
-	return append(dst, '"')
+func appendString(dst []byte, s string) []byte { return jsonstring.Append(dst, s, false) }
+
+func appendBytes(dst, p []byte) []byte {
+	return append(base64.StdEncoding.AppendEncode(append(dst, `{"base64":"`...), p), `"}`...)
 }
 
 // Surrogate returns the half of a surrogate pair whose three bytes s starts with, and
 // whether it does. Strings of UTF-16 units can contain them; they are not UTF-8.
-func Surrogate(s string) (unit uint16, ok bool) {
-	if len(s) >= 3 && s[0] == 0xed && s[1]>>5 == 0b101 && s[2]>>6 == 0b10 {
-		return 0xd000 | uint16(s[1]&0x3f)<<6 | uint16(s[2]&0x3f), true
-	}
-	return 0, false
-}
+func Surrogate(s string) (unit uint16, ok bool) { return jsonstring.Surrogate(s) }
 
 // Names of members that are not fields. A field whose name starts with "@" has
 // another one in front.
@@ -145,11 +125,14 @@ func FieldMember(name string) string {
 // EncodedNull is the first variant of nulls that differ only in their encoding.
 const EncodedNull = 128
 
+// jsonWriter appends values. It takes them by reference, because copies take half of
+// the time.
 type jsonWriter struct {
-	text, bytes func(dst []byte, s string) []byte
+	text  func(dst []byte, s string) []byte
+	bytes func(dst, p []byte) []byte
 }
 
-func (w *jsonWriter) append(dst []byte, v Value) []byte {
+func (w *jsonWriter) append(dst []byte, v *Value) []byte {
 	if v.shape == nil || v.kind == KindRecord || v.shape.class == "" {
 		return w.bare(dst, v)
 	}
@@ -158,7 +141,7 @@ func (w *jsonWriter) append(dst []byte, v Value) []byte {
 }
 
 // bare appends a value without its class, unless it is a record.
-func (w *jsonWriter) bare(dst []byte, v Value) []byte {
+func (w *jsonWriter) bare(dst []byte, v *Value) []byte {
 	switch v.kind {
 	case KindBool:
 		return strconv.AppendBool(dst, v.num != 0)
@@ -166,12 +149,14 @@ func (w *jsonWriter) bare(dst []byte, v Value) []byte {
 		return strconv.AppendInt(dst, v.num, 10)
 	case KindUint:
 		return strconv.AppendUint(dst, uint64(v.num), 10)
-	case KindFloat32, KindFloat64:
-		return v.appendFloat(dst)
+	case KindFloat32:
+		return appendFloat(dst, float64(math.Float32frombits(uint32(v.num))), uint64(v.num), 32)
+	case KindFloat64:
+		return appendFloat(dst, math.Float64frombits(uint64(v.num)), uint64(v.num), 64)
 	case KindString:
-		return w.text(dst, v.characters())
+		return w.text(dst, unsafe.String((*byte)(v.data), int(v.num)))
 	case KindBytes:
-		return w.bytes(dst, v.characters())
+		return w.bytes(dst, unsafe.Slice((*byte)(v.data), int(v.num)))
 	case KindBigInt:
 		return v.BigInt().Append(dst, 10)
 	case KindDecimal:
@@ -180,34 +165,37 @@ func (w *jsonWriter) bare(dst []byte, v Value) []byte {
 		return w.text(dst, v.isoText())
 	case KindList:
 		dst = append(dst, '[')
-		for i, e := range v.parts() {
+		parts := v.parts()
+		for i := range parts {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = w.append(dst, e)
+			dst = w.append(dst, &parts[i])
 		}
 		return append(dst, ']')
 	case KindRecord:
 		dst = append(dst, '{')
-		class := v.Class()
+		class := v.shape.class
 		if class != "" {
 			dst = w.text(append(dst, `"`+ClassMember+`":`...), class)
 		}
-		for i, e := range v.parts() {
+		parts := v.parts()
+		for i := range parts {
 			if i > 0 || class != "" {
 				dst = append(dst, ',')
 			}
-			dst = w.append(append(w.text(dst, FieldMember(v.shape.Names[i])), ':'), e)
+			dst = w.append(append(w.text(dst, FieldMember(v.shape.Names[i])), ':'), &parts[i])
 		}
 		return append(dst, '}')
 	case KindMap:
 		dst = append(dst, '[')
-		for i := range v.Len() {
+		parts := v.parts()
+		for i := 0; i < len(parts); i += 2 {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = w.append(append(dst, '['), v.Key(i))
-			dst = append(w.append(append(dst, ','), v.At(i)), ']')
+			dst = append(w.append(append(dst, '['), &parts[i]), ',')
+			dst = append(w.append(dst, &parts[i+1]), ']')
 		}
 		return append(dst, ']')
 	}
@@ -225,16 +213,12 @@ const (
 
 // appendFloat appends the shortest digits that represent a number, in the notation
 // of JavaScript, or the text of a number that JSON does not have.
-func (v Value) appendFloat(dst []byte) []byte {
-	f, bits := v.Float(), 64
-	if v.kind == KindFloat32 {
-		bits = 32
-	}
+func appendFloat(dst []byte, f float64, bits uint64, size int) []byte {
 	switch {
-	case math.IsNaN(f) && bits == 32 && v.num != nan32:
-		return fmt.Appendf(dst, `"NaN(%08x)"`, uint32(v.num))
-	case math.IsNaN(f) && bits == 64 && v.num != nan64:
-		return fmt.Appendf(dst, `"NaN(%016x)"`, uint64(v.num))
+	case math.IsNaN(f) && size == 32 && bits != nan32:
+		return fmt.Appendf(dst, `"NaN(%08x)"`, uint32(bits))
+	case math.IsNaN(f) && size == 64 && bits != nan64:
+		return fmt.Appendf(dst, `"NaN(%016x)"`, bits)
 	case math.IsNaN(f):
 		return append(dst, `"NaN"`...)
 	case math.IsInf(f, 1):
@@ -246,5 +230,5 @@ func (v Value) appendFloat(dst []byte) []byte {
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
 		verb = 'e'
 	}
-	return strconv.AppendFloat(dst, f, verb, -1, bits)
+	return strconv.AppendFloat(dst, f, verb, -1, size)
 }

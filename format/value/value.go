@@ -68,6 +68,10 @@ type Shape struct {
 // keeps up to 6 KiB of its neighbors in memory. The zero Arena is ready to use; it is
 // not safe for concurrent use.
 type Arena struct {
+	// Views makes texts refer to the bytes that they are read from, which must then not
+	// change before the values are no longer used.
+	Views bool
+
 	values, block   []Value // block is all of the block whose rest is values
 	text, textBlock []byte
 }
@@ -98,14 +102,16 @@ func (a *Arena) Values(n int) []Value {
 	return v
 }
 
-// Text returns a copy of p.
+// Text returns p as a text: a copy of it, unless a.Views is set.
 func (a *Arena) Text(p []byte) string {
 	n := len(p)
-	if n > arenaText/4 {
-		return string(p)
-	}
-	if n == 0 {
+	switch {
+	case n == 0:
 		return ""
+	case a.Views:
+		return unsafe.String(&p[0], n)
+	case n > arenaText/4:
+		return string(p)
 	}
 	if n > len(a.text) {
 		a.textBlock = make([]byte, arenaText)

@@ -64,7 +64,6 @@ type CatItem struct {
 	Entry      bool
 	Key, Value value.Value
 	Count      int64     // with --distinct, else 0
-	Line       []byte    // what a [CatEncoder] made of it; nil: nothing yet
 	Keyed      *CatKeyed // set of an entry of keyed state
 }
 
@@ -131,7 +130,7 @@ func NewCatWriter(w io.Writer, term ui.Term, o CatOptions) CatWriter {
 	case ui.OutputParquet:
 		return newCatParquet(w, o)
 	}
-	return &catJSON{CatEncoder: *NewCatEncoder(o), w: bufio.NewWriterSize(w, 64<<10)}
+	return &CatJSON{CatEncoder: *NewCatEncoder(o), w: bufio.NewWriterSize(w, 64<<10)}
 }
 
 // catCSV writes comma-separated rows; encoding says what key and value are.

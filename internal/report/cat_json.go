@@ -13,7 +13,6 @@ import (
 // CatEncoder makes JSON of elements without reflection, because there may be very many.
 type CatEncoder struct {
 	CatOptions
-	buf     []byte
 	state   *CatState // of head
 	subtask int32     // the same
 	head    []byte    // what the elements of a state in a subtask have in common
@@ -22,10 +21,9 @@ type CatEncoder struct {
 // NewCatEncoder returns an encoder.
 func NewCatEncoder(o CatOptions) *CatEncoder { return &CatEncoder{CatOptions: o} }
 
-// Encode returns the line of an element, valid until the next call. In an array it
-// begins with the comma after the element before.
-func (e *CatEncoder) Encode(it *CatItem) []byte {
-	b := e.buf[:0]
+// Append appends the line of an element. In an array it begins with the comma after the
+// element before.
+func (e *CatEncoder) Append(b []byte, it *CatItem) []byte {
 	array := e.Output == ui.OutputJSON
 	if array {
 		b = append(b, ",\n  "...)
@@ -46,7 +44,6 @@ func (e *CatEncoder) Encode(it *CatItem) []byte {
 	if b = append(b, '}'); !array {
 		b = append(b, '\n')
 	}
-	e.buf = b
 	return b
 }
 
@@ -69,27 +66,32 @@ func (e *CatEncoder) appendElement(b []byte, it *CatItem) []byte {
 	}
 }
 
-// catJSON writes lines, or an array of them.
-type catJSON struct {
+// CatJSON writes lines, or an array of them.
+type CatJSON struct {
 	CatEncoder
 	w     *bufio.Writer
+	line  []byte
 	begun bool
 }
 
-func (w *catJSON) Item(it *CatItem) error {
-	b := it.Line
-	if b == nil {
-		b = w.Encode(it)
-	}
+// Item implements [CatWriter].
+func (w *CatJSON) Item(it *CatItem) error {
+	w.line = w.Append(w.line[:0], it)
+	return w.Lines(w.line)
+}
+
+// Lines writes what a [CatEncoder] made of elements: one or more. It may change p.
+func (w *CatJSON) Lines(p []byte) error {
 	if !w.begun && w.Output == ui.OutputJSON {
-		b[0] = '['
+		p[0] = '['
 	}
 	w.begun = true
-	_, err := w.w.Write(b)
+	_, err := w.w.Write(p)
 	return err
 }
 
-func (w *catJSON) End(whole bool) error {
+// End implements [CatWriter].
+func (w *CatJSON) End(whole bool) error {
 	if w.Output == ui.OutputJSON && whole {
 		closing := "\n]\n"
 		if !w.begun {
@@ -118,12 +120,12 @@ func appendStored(dst, p []byte, f ui.Format) []byte {
 // AppendValue appends a value as JSON. Bytes, which JSON does not have, are an object
 // that says how they are written.
 func AppendValue(dst []byte, v value.Value, f ui.Format) []byte {
-	return v.AppendJSON(dst, ui.AppendJSON, func(dst []byte, s string) []byte {
+	return v.AppendJSON(dst, ui.AppendJSON, func(dst, p []byte) []byte {
 		name := f.String()
 		if f == ui.FormatAuto {
 			name = "base64"
 		}
 		dst = append(append(append(dst, `{"`...), name...), `":`...)
-		return append(appendStored(dst, []byte(s), f), '}')
+		return append(appendStored(dst, p, f), '}')
 	})
 }

@@ -51,6 +51,6 @@ func beginning(text string) string {
 func (o *CatOptions) Indented(it *CatItem) (string, error) {
 	e := NewCatEncoder(*o)
 	var b bytes.Buffer
-	err := json.Indent(&b, e.Encode(it), "", "  ")
+	err := json.Indent(&b, e.Append(nil, it), "", "  ")
 	return strings.TrimRight(b.String(), "\n"), err
 }

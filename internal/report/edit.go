@@ -15,6 +15,9 @@ type Edit struct {
 	Changes []Change `json:"changes"`
 	Remarks []string `json:"remarks,omitempty"`
 	Steps   []Step   `json:"steps,omitempty" jsonschema:"description=of apply: each with its changes"`
+	// Bytes of state before and after. Steps have their own.
+	StateBefore int64 `json:"state_bytes_before,omitempty"`
+	StateAfter  int64 `json:"state_bytes_after,omitempty"`
 	// Sizes of _metadata, where IN and OUT have one.
 	MetadataBefore int64  `json:"metadata_bytes_before,omitempty"`
 	MetadataAfter  int64  `json:"metadata_bytes_after,omitempty"`
@@ -83,6 +86,9 @@ func (e *Edit) Document() *ui.Document {
 	}
 	for i := range e.Steps {
 		e.Steps[i].appendTo(&d, i+1)
+	}
+	if e.StateBefore != e.StateAfter {
+		d.Line("state %s → %s (%s)", ui.Bytes(e.StateBefore), ui.Bytes(e.StateAfter), ui.Signed(e.StateAfter-e.StateBefore, ui.Bytes))
 	}
 	if e.MetadataBefore > 0 {
 		d.Line("_metadata %s → %s", ui.Bytes(e.MetadataBefore), ui.Bytes(e.MetadataAfter))

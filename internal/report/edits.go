@@ -33,13 +33,16 @@ func (r *Run) stateName(op *format.Operator, state string) string {
 	return ui.Quote(r.Label(op)) + "/" + ui.Quote(r.Text(state))
 }
 
-// Dropped adds what was dropped.
-func (e *Edit) Dropped(d *transform.DropReport) {
-	for _, op := range d.Operators {
-		e.add(op, Change{What: "dropped operator"})
+// Dropped adds what was dropped. sizes are the bytes of state of the operators.
+func (e *Edit) Dropped(d *transform.DropReport, sizes []int64) {
+	for i, op := range d.Operators {
+		e.add(op, Change{What: "dropped operator", Bytes: sizes[i]})
 	}
 	for _, s := range d.States {
-		e.add(s.Operator, Change{What: droppedState[s.Keyed], State: e.run.Text(s.Name)})
+		e.add(s.Operator, counted(Change{What: "dropped state", State: e.run.Text(s.Name), Bytes: s.Bytes}, s.Keyed, s.Elements))
+		if s.Elements < 0 {
+			e.Remark("the entries of %s cannot be read, and are not counted", e.run.stateName(s.Operator, s.Name))
+		}
 	}
 	e.rebuilt(d.Entries, d.Unread)
 	for _, op := range d.Coordinators {
@@ -55,7 +58,16 @@ func (e *Edit) Dropped(d *transform.DropReport) {
 	e.splits(d.Splits)
 }
 
-var droppedState = map[bool]string{false: "dropped state", true: "dropped keyed state"}
+// counted returns a change of a state, such as "dropped state", with its number of elements,
+// or of entries of keyed state.
+func counted(c Change, keyed bool, n int64) Change {
+	if !keyed {
+		c.Elements = n
+		return c
+	}
+	c.What, c.Entries = strings.Replace(c.What, "state", "keyed state", 1), max(n, 0)
+	return c
+}
 
 // rebuilt remarks that keyed state has another format now, and which state may have had
 // something that an edit asks for and was not read.
@@ -107,8 +119,8 @@ func (e *Edit) splits(all []*transform.RemovedSplits) {
 	}
 }
 
-// Filtered adds what is left of states.
-func (e *Edit) Filtered(d *transform.FilterReport) {
+// Filtered adds what is left of states. empty says why nothing is left of one.
+func (e *Edit) Filtered(d *transform.FilterReport, empty string) {
 	e.commits(d.Commits, "are gone with what was filtered: what was not committed is lost")
 	e.splits(d.Splits)
 	for _, f := range d.States {
@@ -118,7 +130,7 @@ func (e *Edit) Filtered(d *transform.FilterReport) {
 		}
 		e.add(f.Operator, e.filteredChange(what, f))
 		if f.Kept == 0 && f.Dropped > 0 {
-			e.Remark("nothing of %s is left: no element matches --where, which is also false where it compares with another type", e.run.stateName(f.Operator, f.State))
+			e.Remark("nothing of %s is left: %s", e.run.stateName(f.Operator, f.State), empty)
 		}
 		if f.Diverged {
 			e.Remark("the replicas of broadcast state %s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", e.run.stateName(f.Operator, f.State))
@@ -181,6 +193,10 @@ func (e *Edit) Patched(d *transform.PatchReport) {
 			kind = "raw"
 		case s.Keyed != "":
 			kind = s.Keyed
+		case s.Coordinator:
+			e.add(s.Operator, Change{What: "patched coordinator state of"})
+			e.Remark("%s: the readers of a source keep the positions of the splits that they have; only splits that are not assigned yet are read from what the coordinator stores", ui.Quote(e.run.Label(s.Operator)))
+			continue
 		}
 		e.add(s.Operator, Change{What: "patched", State: e.run.Text(s.State), Kind: kind, Replaced: s.Replaced, Added: s.Added, Removed: s.Removed})
 		if s.Mode == format.ModeUnion && !s.Raw && s.Keyed == "" {
@@ -201,13 +217,7 @@ func (e *Edit) Merged(m *transform.MergeReport, sizes []int64, from, to string) 
 	}
 	e.commits(m.Commits, "were taken over: a restore handles them as if they were its own, also if the other job has done so already")
 	for _, s := range m.States {
-		c := Change{What: "took over state", State: e.run.Text(s.Name), From: from, To: to}
-		if s.Keyed {
-			c.What, c.Entries = "took over keyed state", s.Elements
-		} else {
-			c.Elements = s.Elements
-		}
-		e.add(s.Operator, c)
+		e.add(s.Operator, counted(Change{What: "took over state", State: e.run.Text(s.Name), From: from, To: to, Bytes: s.Bytes}, s.Keyed, s.Elements))
 	}
 	e.rebuilt(0, m.Unread)
 }
@@ -229,11 +239,7 @@ func kindText(k summary.Kind) string {
 // Renamed adds new names of operators and states.
 func (e *Edit) Renamed(d *transform.RenameReport) {
 	for _, s := range d.States {
-		what := "renamed state"
-		if s.Keyed {
-			what = "renamed keyed state"
-		}
-		e.add(s.Operator, Change{What: what, State: e.run.Text(s.From), From: e.run.Text(s.From), To: s.To, Handles: s.Handles})
+		e.add(s.Operator, counted(Change{What: "renamed state", State: e.run.Text(s.From), From: e.run.Text(s.From), To: s.To, Handles: s.Handles, Bytes: s.Bytes}, s.Keyed, s.Elements))
 	}
 	for _, op := range d.Operators {
 		e.Changes = append(e.Changes, Change{What: renamedOperator, Operator: e.run.Label(op.Operator), ID: op.ID.String(), To: op.UID})

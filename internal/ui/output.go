@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/savepoint-tools/spt/internal/jsonstring"
 )
 
 // JSON writes v to w: indented, its line ended. HTML means nothing here, so <, > and & stay as they are; characters
@@ -122,39 +124,4 @@ func (c *CSV) Flush() error {
 }
 
 // AppendJSON appends s as a JSON string, as [JSON] writes it. It is for callers that write many, because encoding/json is slow.
-func AppendJSON(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	from := 0 // start of what was not copied yet
-	for i := 0; i < len(s); {
-		if c := s[i]; c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r >= 0x80 && !(r == utf8.RuneError && n == 1) && unicode.IsPrint(r) {
-			i += n
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		switch hi, lo := utf16.EncodeRune(r); {
-		case r == '"', r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
-			dst = append(dst, `\n`...)
-		case r == '\r':
-			dst = append(dst, `\r`...)
-		case r == '\t':
-			dst = append(dst, `\t`...)
-		case hi != utf8.RuneError:
-			dst = fmt.Appendf(dst, `\u%04x\u%04x`, hi, lo)
-		case r == utf8.RuneError && n == 1 && len(s)-i >= 3 && s[i] == 0xed && s[i+1]>>5 == 0b101 && s[i+2]>>6 == 0b10: // half a surrogate pair, which Java's strings can hold
-			dst = fmt.Appendf(dst, `\ud%03x`, uint(s[i+1]&0x3f)<<6|uint(s[i+2]&0x3f))
-			n = 3
-		default: // of a byte that is not UTF-8 it is U+FFFD
-			dst = fmt.Appendf(dst, `\u%04x`, r)
-		}
-		i += n
-		from = i
-	}
-	return append(append(dst, s[from:]...), '"')
-}
+func AppendJSON(dst []byte, s string) []byte { return jsonstring.Append(dst, s, true) }

@@ -60,7 +60,7 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 	case o.output == ui.OutputParquet && (o.stats || o.coordinator):
 		return usagef("-o parquet writes the columns of elements: it cannot be combined with --stats or --coordinator")
 	case o.coordinator && (o.entriesOnly() || o.chooses()):
-		return usagef("--coordinator cannot be combined with --key, --key-group, --namespace, --keys-only, --sample or --top")
+		return usagef("--coordinator cannot be combined with --key, --keys, --key-group, --namespace, --keys-only, --sample or --top")
 	case o.coordinator && (o.stats || o.distinct || o.where != "" || len(o.states) > 0 || o.subtasks != ""):
 		return usagef("--coordinator cannot be combined with --state, --subtask, --where, --distinct or --stats: an operator has one coordinator")
 	}
@@ -93,9 +93,10 @@ Keyed state is printed entry by entry, from every encoding: key, namespace if
 the state has one, and value. An entry of a map has its key in the map in
 "user_key"; a timer has the "time" at which it fires; a value with a time to
 live has the time of its last update in "ttl_timestamp". Within a key group,
-entries are in the order of the file. --key, --key-group, --namespace and
---keys-only choose entries of keyed state, and leave operator state out. spt get
-prints the entries of one key.
+entries are in the order of the file. --key, --keys, --key-group, --namespace
+and --keys-only choose entries of keyed state, and leave operator state out. spt
+get prints the entries of one key. --keys FILE chooses many: of states that all
+of its keys fit; keys that occur nowhere are reported.
 
 Values whose types are known are JSON in "value": numbers, strings, booleans,
 tuples, lists and rows as arrays, POJOs as objects, maps as arrays of pairs,
@@ -160,6 +161,7 @@ func runCat(ctx context.Context, o catOptions, env *Env, location string) (err e
 		return o.printCoordinators(ctx, env, snap, sp)
 	}
 	c := &catter{env: env, catOptions: o, snap: snap}
+	defer func() { err = errors.Join(err, c.close()) }()
 	states, err := c.catStates(ctx, sp)
 	if err != nil {
 		return err

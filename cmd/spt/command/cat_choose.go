@@ -60,7 +60,7 @@ func (c *catter) choose(ctx context.Context, states []*catState, f func(*catStat
 	var kept []chosenItem
 	var n int64
 	random := rand.New(rand.NewPCG(c.seed, 0)) //nolint:gosec // no secret
-	err := c.each(ctx, states, false, func(st *catState, it *catItem) error {
+	err := c.each(ctx, states, func(st *catState, it *catItem) error {
 		n++
 		at := len(kept)
 		switch {
@@ -77,7 +77,7 @@ func (c *catter) choose(ctx context.Context, states []*catState, f func(*catStat
 		}
 		kept[at] = chosenItem{st, it.clone(), n}
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}

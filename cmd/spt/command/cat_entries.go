@@ -77,9 +77,9 @@ type entryReader struct {
 	part   *catPart
 	passes []format.KeyedSelection
 	cur    format.KeyedCursor
-	lines  *report.CatEncoder // nil: entries are kept, unless once is set
-	once   bool               // an entry is used until the next one is decoded
-	arena  value.Arena        // of entries that are not kept
+	once   bool            // an entry is used until the next one is decoded
+	arena  value.Arena     // of entries that are not kept
+	keyed  report.CatKeyed // the same
 	kept   arena
 	ctx    context.Context
 	notes  []entryNote
@@ -98,15 +98,16 @@ func (r *catReaders) runEntries(ctx context.Context, u work.Unit) (b catBatch, e
 	if err != nil {
 		return b, err
 	}
+	b.lines = r.newLines()
 	size := 0
 	for n := 0; ; n++ {
 		it := catItem{}
 		if err = e.next(&it); err != nil {
 			break
 		}
-		if e.lines != nil {
-			b.lines = append(b.lines, e.kept.copy(it.line))
-			size += len(it.line)
+		if b.lines != nil {
+			b.lines.add(e.part.keyed.states[it.state], &it)
+			size = len(b.lines.text)
 		} else {
 			b.items = append(b.items, it)
 			size += int(it.keyed.Size)
@@ -139,9 +140,7 @@ func (r *catReaders) entries(ctx context.Context, u work.Unit) (*entryReader, er
 	}
 	part := &catPart{place: read.place, subtask: u.Handle.Index, state: work.All, handle: u.Handle, keyed: read}
 	e := newEntryReader(ctx, c, part, u.Groups())
-	if r.lines {
-		e.lines, e.once = report.NewCatEncoder(c.shown()), true
-	}
+	e.once = r.lines != nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == nil {
@@ -157,6 +156,7 @@ func newEntryReader(ctx context.Context, c *catter, part *catPart, groups format
 	read := part.keyed
 	e := &entryReader{c: c, ctx: ctx, part: part, noted: make([]bool, len(read.states))}
 	e.last.state = -1
+	e.arena.Views = true
 	for i, st := range read.states {
 		chosen := &read.chosen[i]
 		from := groups
@@ -242,23 +242,28 @@ func (e *entryReader) next(it *catItem) error {
 		if chosen.namespace != nil && !bytes.Equal(x.Namespace, chosen.namespace) || chosen.userKey != nil && !bytes.Equal(x.UserKey, chosen.userKey) {
 			continue
 		}
+		if chosen.keys != nil {
+			if x.Key == nil {
+				continue
+			}
+			if ok, err := chosen.keys.has(x.Key); err != nil {
+				return e.c.placed(&notReadable{format.At(err, "key group %d/state %q/key", x.KeyGroup, e.part.keyed.states[x.State].name)}, e.part)
+			} else if !ok {
+				continue
+			}
+		}
 		if e.c.keysOnly && x.Key != nil && e.repeats(&x) {
 			continue
 		}
 		if err := e.decode(it, &x); err != nil {
 			return e.c.placed(err, e.part)
 		}
-		st := e.part.keyed.states[x.State]
 		if e.c.filter != nil {
-			if ok, err := e.c.filter.holds(e.c, st, it); err != nil {
+			if ok, err := e.c.filter.holds(e.c, e.part.keyed.states[x.State], it); err != nil {
 				return err
 			} else if !ok {
 				continue
 			}
-		}
-		if e.lines != nil {
-			item := it.shown(st)
-			it.line = e.lines.Encode(&item)
 		}
 		return nil
 	}
@@ -312,7 +317,11 @@ const kindOfTimers = "timers"
 func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 	r := e.part.keyed
 	codecs := &r.codecs[x.State]
-	k := &report.CatKeyed{KeyGroup: x.KeyGroup, Size: x.Size()}
+	k := &e.keyed
+	if !e.once {
+		k = new(report.CatKeyed)
+	}
+	*k = report.CatKeyed{KeyGroup: x.KeyGroup, Size: x.Size()}
 	*it = catItem{part: e.part, state: x.State, keyed: k, stored: e.keep(x.Value)}
 	if e.once {
 		e.arena.Reset()
@@ -352,8 +361,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 			e.note(x.State, codecs.Why)
 			continue
 		}
-		v, err := e.read(p.codec, p.bytes)
-		switch {
+		switch err := e.read(p.codec, p.bytes, &p.to.Value); {
 		case errors.Is(err, format.ErrUnsupported):
 			p.to.Stored = e.keep(p.bytes)
 			e.note(x.State, err)
@@ -361,7 +369,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 		case err != nil:
 			return &notReadable{format.At(err, "key group %d/state %q/%s", x.KeyGroup, r.states[x.State].name, p.name)}
 		}
-		p.to.Decoded, p.to.Value = true, v
+		p.to.Decoded = true
 	}
 	if codecs.TTL {
 		k.SplitTTL(r.schema.States[x.State].Kind == "list")
@@ -371,11 +379,12 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 }
 
 // read reads a part of an entry: of a line, into memory that is used again.
-func (e *entryReader) read(c value.Codec, p []byte) (value.Value, error) {
+func (e *entryReader) read(c value.Codec, p []byte, v *value.Value) (err error) {
 	if e.once {
-		return value.ReadAllIn(&e.arena, c, p)
+		return value.ReadAllIn(&e.arena, c, p, v)
 	}
-	return value.ReadAll(c, p)
+	*v, err = value.ReadAll(c, p)
+	return err
 }
 
 // keep returns p, or a copy where entries are kept.
@@ -398,16 +407,8 @@ func (e *entryReader) note(state int, why error) {
 // entries calls f with what a unit of keyed state read, and then with its rest.
 func (c *catter) entries(readers *catReaders, part *catPart, b catBatch, err error, f func(*catState, *catItem) error) error {
 	r := part.keyed
-	var any *catState // of lines, which need none
-	for _, st := range r.states {
-		if st != nil {
-			any = st
-		}
-	}
-	for _, line := range b.lines {
-		if err := f(any, &catItem{part: part, line: line}); err != nil {
-			return err
-		}
+	if err := readers.print(b.lines); err != nil {
+		return err
 	}
 	for i := range b.items {
 		if err := f(r.states[b.items[i].state], &b.items[i]); err != nil {
@@ -417,14 +418,24 @@ func (c *catter) entries(readers *catReaders, part *catPart, b catBatch, err err
 	notes := b.notes
 	if b.rest != nil {
 		defer readers.closed(b.rest)
+		rest := readers.newLines()
 		for {
 			var it catItem
 			if err = b.rest.next(&it); err != nil {
 				break
 			}
-			if err := f(r.states[it.state], &it); err != nil {
+			st := r.states[it.state]
+			if rest != nil {
+				err = readers.add(rest, st, &it)
+			} else {
+				err = f(st, &it)
+			}
+			if err != nil {
 				return err
 			}
+		}
+		if err := readers.print(rest); err != nil {
+			return err
 		}
 		if err == io.EOF {
 			err = nil

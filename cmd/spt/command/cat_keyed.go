@@ -21,6 +21,7 @@ import (
 // entryPick chooses entries of keyed state. The parts of an entry are given as JSON.
 type entryPick struct {
 	key, namespace, userKey string
+	keys                    string // a file
 	keyGroups               string
 	keysOnly                bool
 
@@ -29,13 +30,17 @@ type entryPick struct {
 
 func (p *entryPick) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.key, "key", "", "only entries of keyed state with this key, in `JSON`: of one key group, if its hash can be computed")
+	fs.StringVar(&p.keys, "keys", "", "only entries of keyed state whose key is in `FILE`: one a line, in JSON or as spt cat --keys-only prints it; - is standard input")
 	fs.StringVar(&p.keyGroups, "key-group", "", "only entries of keyed state in these key groups: `N` or N-M")
 	fs.StringVar(&p.namespace, "namespace", "", "only entries of keyed state in this namespace, such as a window, in `JSON`")
 	fs.BoolVar(&p.keysOnly, "keys-only", false, "print the keys of keyed state, without values: entries with the same key and namespace that follow each other once")
 }
 
 func (p *entryPick) validate() error {
-	if p.keyGroups == "" {
+	switch {
+	case p.key != "" && p.keys != "":
+		return usagef("--key and --keys both choose keys")
+	case p.keyGroups == "":
 		return nil
 	}
 	lo, hi, isRange := strings.Cut(p.keyGroups, "-")
@@ -53,7 +58,7 @@ func (p *entryPick) validate() error {
 
 // entriesOnly reports whether only keyed state has what is chosen.
 func (p *entryPick) entriesOnly() bool {
-	return p.key != "" || p.namespace != "" || p.userKey != "" || p.keyGroups != "" || p.keysOnly
+	return p.key != "" || p.keys != "" || p.namespace != "" || p.userKey != "" || p.keyGroups != "" || p.keysOnly
 }
 
 // parts returns the flags that choose a part of an entry, with the codec of the part.
@@ -71,11 +76,7 @@ func (p *partPick) bytes() ([]byte, error) {
 	if p.codec == nil {
 		return nil, errors.New("the state has none, or it is not decoded")
 	}
-	v, err := value.FromJSON(p.codec, []byte(p.text))
-	if err != nil {
-		return nil, err
-	}
-	return p.codec.Append([]byte{}, v)
+	return value.Part(p.codec, []byte(p.text), nil)
 }
 
 // keyedHandle is a handle of keyed state whose states are known.
@@ -93,6 +94,7 @@ type keyedHandle struct {
 // chosenEntries are the entries of a state that are chosen; nil bytes choose all.
 type chosenEntries struct {
 	key, namespace, userKey []byte
+	keys                    *keySet // instead of key
 	groups                  format.KeyGroupRange
 	none                    bool  // the state has no such entries
 	problem                 error // why, if what is given does not fit its types
@@ -227,6 +229,39 @@ func (c *catter) keyedStates(op *format.Operator, handles []*keyedHandle, names 
 		}
 	}
 	return all
+}
+
+// readKeys reads the file of --keys, and chooses its keys in the states that were picked.
+func (c *catter) readKeys(ctx context.Context, states []*catState) error {
+	if c.catOptions.keys == "" {
+		return nil
+	}
+	c.list = newKeyList(c.env, c.catOptions.keys)
+	type of struct {
+		h *keyedHandle
+		i int
+	}
+	var chosen []of
+	for _, part := range keyedParts(states) {
+		for i, st := range part.keyed.states {
+			if st != nil && part.keyed.err == nil {
+				c.list.wants(part.keyed.keyedHandle, i)
+				chosen = append(chosen, of{part.keyed.keyedHandle, i})
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	if err := c.list.read(ctx, false); err != nil {
+		return err
+	}
+	for _, x := range chosen {
+		e := &x.h.chosen[x.i]
+		e.keys = c.list.wants(x.h, x.i)
+		e.none = e.none || !e.keys.usable()
+	}
+	return nil
 }
 
 // checkEntries returns an error if what is given of an entry fits none of the states. It

@@ -29,6 +29,7 @@ type catter struct {
 	get     bool                       // of get, which reports itself that nothing was found
 	printed int64                      // lines
 	reading map[work.Handle]*keyedRead // what is read of keyed state
+	list    *keyList                   // of --keys
 	kept    *arena                     // where elements are kept; nil: they are valid until the next
 	arena   value.Arena                // of values that are valid until the next
 	from    int64                      // entry of a map that is read first
@@ -89,7 +90,7 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	var item report.CatItem
 	var lines int64
 	more := false
-	err := c.lines(ctx, states, func(st *catState, it *catItem) error {
+	each := func(st *catState, it *catItem) error {
 		if limit > 0 && lines == limit {
 			more = true
 			return errEnough
@@ -103,8 +104,24 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 			return errEnough // none is read to learn that there is one more
 		}
 		return nil
-	})
-	if errors.Is(err, errEnough) {
+	}
+	var err error
+	if w, ok := w.(*report.CatJSON); ok && !c.chooses() && !c.distinct {
+		err = c.each(ctx, states, nil, func(p []byte, n int64) error {
+			lines += n
+			err := w.Lines(p)
+			if limit > 0 && err == nil {
+				if c.most = limit - lines; c.most == 0 {
+					err = errEnough
+				}
+			}
+			return err
+		})
+	} else {
+		err = c.items(ctx, states, each)
+	}
+	enough := errors.Is(err, errEnough)
+	if enough {
 		err = nil
 	}
 	stop()
@@ -117,6 +134,11 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	if c.printed = lines; lines == 0 && c.get {
 		return nil
 	}
+	if !enough {
+		if err := c.sayMissing(); err != nil {
+			return err
+		}
+	}
 	return c.remark(len(states), lines, more)
 }
 
@@ -124,29 +146,29 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 // million, which are counted in 160 MiB.
 const maxDistinct = 3 << 20
 
-// lines calls f with what is printed, in order.
-func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
+// items calls f with what is printed, in order.
+func (c *catter) items(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
 	if c.chooses() {
 		return c.choose(ctx, states, f)
 	}
 	if !c.distinct {
-		return c.each(ctx, states, c.output.JSON(), f)
+		return c.each(ctx, states, f, nil)
 	}
 	for i, st := range states {
 		one := states[i : i+1]
 		hash, counter := hash128.New(), tally.New(tally.Options{Memory: tally.MemoryFor(maxDistinct), InMemory: true})
-		err := c.each(ctx, one, false, func(_ *catState, it *catItem) error {
+		err := c.each(ctx, one, func(_ *catState, it *catItem) error {
 			err := counter.Add(tally.Element{Digest: hash.Sum(it.stored)})
 			if errors.Is(err, tally.ErrFull) {
 				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(maxDistinct), ui.Quote(st.name)),
 					"--stats counts any number of them; --where and --subtask leave fewer"}
 			}
 			return err
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}
-		err = c.each(ctx, one, false, func(_ *catState, it *catItem) error {
+		err = c.each(ctx, one, func(_ *catState, it *catItem) error {
 			e := counter.Find(hash.Sum(it.stored))
 			switch {
 			case e == nil:
@@ -156,12 +178,32 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 			}
 			e.Size, it.count = 1, int64(e.Count)
 			return f(st, it)
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sayMissing says on stderr which keys of --keys nothing that was read has.
+func (c *catter) sayMissing() error {
+	if c.list == nil {
+		return nil
+	}
+	text, err := c.list.remark()
+	if err != nil || text == "" {
+		return err
+	}
+	return c.env.remark("%s", text)
+}
+
+// close removes temporary files.
+func (c *catter) close() error {
+	if c.list == nil {
+		return nil
+	}
+	return c.list.close()
 }
 
 // remark says on stderr, once, what the lines do not.
@@ -202,10 +244,10 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 		var s report.CatStat
 		distinct, err := tally.Distinct(func(visit func(p []byte) error) error {
 			s = report.NewCatStat(&st.shown)
-			return c.each(ctx, states[i:i+1], false, func(_ *catState, it *catItem) error {
+			return c.each(ctx, states[i:i+1], func(_ *catState, it *catItem) error {
 				s.Add(it.part.subtask, it.size())
 				return visit(it.stored)
-			})
+			}, nil)
 		}, tally.Options{Dir: c.env.common.tmp})
 		if err != nil {
 			return err
@@ -217,6 +259,9 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	stop()
 	stats.Sort()
 	if err := c.env.answer(stats); err != nil {
+		return err
+	}
+	if err := c.sayMissing(); err != nil {
 		return err
 	}
 	if len(stats) > 0 && len(c.left) == 0 {

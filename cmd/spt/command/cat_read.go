@@ -22,8 +22,7 @@ type catItem struct {
 	decoded    bool   // value, and key if it is an entry, are what it says
 	entry      bool
 	key, value value.Value
-	count      int64  // with --distinct
-	line       []byte // it as JSON, where a unit made it already
+	count      int64 // with --distinct
 	// keyed is set of an entry of keyed state. Then stored is what --distinct compares:
 	// its value, or the key of a timer.
 	keyed *report.CatKeyed
@@ -52,7 +51,7 @@ func (c *catter) decodes() bool {
 // shown returns the element of a state as it is printed.
 func (it *catItem) shown(st *catState) report.CatItem {
 	return report.CatItem{State: &st.shown, Subtask: it.part.subtask, Index: it.index, Stored: it.stored,
-		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Line: it.line, Keyed: it.keyed}
+		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Keyed: it.keyed}
 }
 
 // placed returns an error with the stream of the snapshot that it is about.
@@ -81,6 +80,7 @@ var errPiece = errors.New("internal: a piece")
 // from c.from on; next is the one that follows a piece, if there may be one.
 func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catItem, f func() error) (next int64, err error) {
 	h := it.part.h
+	c.arena.Views = true // values are used before the next element is read
 	for k := range it.part.state {
 		if h.States[k].Name == h.States[it.part.state].Name {
 			return 0, format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", st.name)
@@ -170,20 +170,21 @@ func (c *catter) decode(st *catState, it *catItem, values reader.Values) error {
 		return nil
 	}
 	c.arena.Reset()
-	v, err := c.readValue(values.Element, it.stored)
+	err := c.readValue(values.Element, it.stored, &it.value)
 	if ok, err := c.decoded(st, err, "element", it.index); !ok {
 		return err
 	}
-	it.decoded, it.value = true, v
+	it.decoded = true
 	return nil
 }
 
 // readValue reads a value that is valid as long as its element.
-func (c *catter) readValue(codec value.Codec, p []byte) (value.Value, error) {
-	if c.kept != nil {
-		return value.ReadAll(codec, p)
+func (c *catter) readValue(codec value.Codec, p []byte, v *value.Value) (err error) {
+	if c.kept == nil {
+		return value.ReadAllIn(&c.arena, codec, p, v)
 	}
-	return value.ReadAllIn(&c.arena, codec, p)
+	*v, err = value.ReadAll(codec, p)
+	return err
 }
 
 // decodeEntry makes it an entry of a broadcast state. One that is not decoded is
@@ -191,15 +192,15 @@ func (c *catter) readValue(codec value.Codec, p []byte) (value.Value, error) {
 func (c *catter) decodeEntry(st *catState, it *catItem, values reader.Values, e format.MapEntry) error {
 	it.index, it.stored = e.Index, e.Stored
 	c.arena.Reset()
-	k, err := c.readValue(values.Key, e.Key)
-	var v value.Value
+	err := c.readValue(values.Key, e.Key, &it.key)
 	if err == nil {
-		v, err = c.readValue(values.Value, e.Value)
+		err = c.readValue(values.Value, e.Value, &it.value)
 	}
 	if ok, err := c.decoded(st, err, "entry", e.Index); !ok {
+		it.key = value.Null()
 		return err
 	}
-	it.decoded, it.entry, it.key, it.value = true, true, k, v
+	it.decoded, it.entry = true, true
 	return nil
 }
 

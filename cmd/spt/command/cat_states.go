@@ -109,6 +109,9 @@ func (c *catter) catStates(ctx context.Context, sp *format.Savepoint) ([]*catSta
 	if err := c.env.checkGlobs(c.states, names, what, none); err != nil {
 		return nil, err
 	}
+	if err := c.readKeys(ctx, all); err != nil {
+		return nil, err
+	}
 	return all, c.checkEntries(all)
 }
 

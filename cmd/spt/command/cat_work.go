@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,18 +24,18 @@ const (
 // catBatch is what one unit has for the output.
 type catBatch struct {
 	items   []catItem
-	lines   [][]byte // instead of items: they as JSON
-	unknown []string // why values are not decoded; at most one
-	next    int64    // entry of a map that follows; 0: nothing follows
+	lines   *catLines // instead of items: they as JSON
+	unknown []string  // why values are not decoded; at most one
+	next    int64     // entry of a map that follows; 0: nothing follows
 	// rest is the reader of the entries of keyed state that follow; nil: none do.
 	rest  *entryReader
 	notes []entryNote // of keyed state: why values are not decoded
 }
 
 // each calls f with every element and entry of states that --where is true for, in
-// order: keyed states of an operator together, as they are stored. With lines, f gets
-// them as JSON, and nothing else.
-func (c *catter) each(ctx context.Context, states []*catState, lines bool, f func(*catState, *catItem) error) error {
+// order: keyed states of an operator together, as they are stored. If lines is not nil,
+// it gets them as JSON instead, n at a time.
+func (c *catter) each(ctx context.Context, states []*catState, f func(*catState, *catItem) error, lines func(p []byte, n int64) error) error {
 	var broken error // of offsets
 	parts, of := c.partsOf(states)
 	units := func(yield func(work.Unit) bool) {
@@ -81,10 +82,8 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 			return c.entries(readers, parts[k], b, err, f)
 		}
 		say(of[k], b.unknown)
-		for _, line := range b.lines {
-			if err := f(of[k], &catItem{part: parts[k], line: line}); err != nil {
-				return err
-			}
+		if err := readers.print(b.lines); err != nil {
+			return err
 		}
 		for i := range b.items {
 			b.items[i].part = parts[k]
@@ -96,12 +95,16 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 			return err
 		}
 		// The rest of a large map is not held in memory.
-		_, unknown, err := readers.read(ctx, u, b.next, nil, func(it *catItem) error {
+		rest := readers.newLines()
+		_, unknown, err := readers.read(ctx, u, b.next, nil, func(st *catState, it *catItem) error {
+			if rest != nil {
+				return readers.add(rest, st, it)
+			}
 			it.part = parts[k]
 			return f(of[k], it)
 		}, false)
 		say(of[k], unknown)
-		return err
+		return cmp.Or(err, readers.print(rest))
 	})
 	if err == nil {
 		err = broken
@@ -111,16 +114,66 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 
 // catReaders are readers of units: one runs at most one unit at a time.
 type catReaders struct {
-	c     *catter
-	lines bool
-	free  chan *catter
+	c    *catter
+	free chan *catter
+	// lines prints elements as JSON; nil: they are kept as items.
+	lines  func(p []byte, n int64) error
+	unused sync.Pool // of *catLines
 
 	mu   sync.Mutex
 	open map[*entryReader]bool // that have a rest, or are in use
 }
 
-func (c *catter) readers(lines bool) *catReaders {
+func (c *catter) readers(lines func(p []byte, n int64) error) *catReaders {
 	return &catReaders{c: c, lines: lines, free: make(chan *catter, 64)}
+}
+
+// catLines are elements as JSON, one after another.
+type catLines struct {
+	w    *report.CatEncoder
+	text []byte
+	n    int64
+}
+
+// newLines returns no lines yet, or nil if elements are kept as items.
+func (r *catReaders) newLines() *catLines {
+	if r.lines == nil {
+		return nil
+	}
+	l, ok := r.unused.Get().(*catLines)
+	if !ok {
+		l = &catLines{w: report.NewCatEncoder(r.c.shown())}
+	}
+	l.text, l.n = l.text[:0], 0
+	return l
+}
+
+func (l *catLines) add(st *catState, it *catItem) {
+	item := it.shown(st)
+	l.text = l.w.Append(l.text, &item)
+	l.n++
+}
+
+// add prints the line of an element, and those before it, when they are enough.
+func (r *catReaders) add(l *catLines, st *catState, it *catItem) error {
+	if l.add(st, it); len(l.text) < catBytes && l.n != r.c.most {
+		return nil
+	}
+	err := r.lines(l.text, l.n)
+	l.text, l.n = l.text[:0], 0
+	return err
+}
+
+// print prints lines, which must not be used again.
+func (r *catReaders) print(l *catLines) error {
+	if l == nil {
+		return nil
+	}
+	defer r.unused.Put(l)
+	if l.n == 0 {
+		return nil
+	}
+	return r.lines(l.text, l.n)
 }
 
 // run reads one unit, but of a map no more than a piece. What it read before an
@@ -131,16 +184,17 @@ func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err erro
 	}
 	var kept arena
 	keep := &kept // values can refer to the bytes that they were decoded from
-	if r.lines {
+	if b.lines = r.newLines(); b.lines != nil {
 		keep = nil
 	}
-	b.next, b.unknown, err = r.read(ctx, u, 0, keep, func(it *catItem) error {
-		if r.lines {
-			b.lines = append(b.lines, kept.copy(it.line))
+	n := int64(0)
+	b.next, b.unknown, err = r.read(ctx, u, 0, keep, func(st *catState, it *catItem) error {
+		if b.lines != nil {
+			b.lines.add(st, it)
 		} else {
 			b.items = append(b.items, *it)
 		}
-		if int64(len(b.lines)+len(b.items)) == r.c.most {
+		if n++; n == r.c.most {
 			return errEnough
 		}
 		return nil
@@ -154,7 +208,7 @@ func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err erro
 // read calls emit with what a unit has for the output: of a map, the entries from one
 // on, all or a piece of them. next is the entry that follows the piece, if there may
 // be one.
-func (r *catReaders) read(ctx context.Context, u work.Unit, from int64, keep *arena, emit func(it *catItem) error, piece bool) (next int64, unknown []string, err error) {
+func (r *catReaders) read(ctx context.Context, u work.Unit, from int64, keep *arena, emit func(st *catState, it *catItem) error, piece bool) (next int64, unknown []string, err error) {
 	c, err := r.take()
 	if err != nil {
 		return 0, nil, err
@@ -170,8 +224,6 @@ func (r *catReaders) read(ctx context.Context, u work.Unit, from int64, keep *ar
 	}
 	st := newCatState(c.env, place.Operator, &h.States[u.State], place.Slot == format.SlotRaw)
 	it := catItem{part: &catPart{place: place, subtask: u.Handle.Index, h: h, state: u.State, handle: u.Handle}}
-	w := report.NewCatEncoder(c.shown())
-	var item report.CatItem
 	c.kept, c.from, c.piece = keep, from, piece
 	var done error // what became of an element is not an error of reading
 	next, err = c.part(ctx, u, st, &it, func() error {
@@ -182,11 +234,7 @@ func (r *catReaders) read(ctx context.Context, u work.Unit, from int64, keep *ar
 				return err
 			}
 		}
-		if r.lines {
-			item = it.shown(st)
-			it.line = w.Encode(&item)
-		}
-		done = emit(&it)
+		done = emit(st, &it)
 		return done
 	})
 	switch {

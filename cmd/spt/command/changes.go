@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -62,8 +61,8 @@ type changeLine struct {
 	Redacted *string `json:"value_redacted"`
 }
 
-// maxChangeLine bounds a line.
-const maxChangeLine = 256 << 20
+// coordinatorKind is the kind of a line of the state of a coordinator.
+const coordinatorKind = "coordinator"
 
 // lineError is what is wrong with a line.
 type lineError struct {
@@ -107,44 +106,6 @@ func eachChange(body io.Reader, flag, name string, yield func(*changeLine, error
 		}
 		return yield(l, err)
 	})
-}
-
-// eachLine calls f with the number and the text of each line that is not empty, until it
-// returns false. The text is valid until f returns.
-func eachLine(body io.Reader, flag, name string, f func(n int64, text []byte) bool) error {
-	r := bufio.NewReaderSize(body, 64<<10)
-	var text []byte
-	for n := int64(1); ; n++ {
-		var end error
-		if text, end = readLine(r, text[:0]); end != nil && !errors.Is(end, io.EOF) {
-			return end
-		}
-		if n == 1 {
-			var err error
-			if text, err = sideText(flag, name, text); err != nil {
-				return err
-			}
-		}
-		if len(bytes.TrimSpace(text)) > 0 && !f(n, text) || end != nil {
-			return nil //nolint:nilerr // io.EOF
-		}
-	}
-}
-
-var errLongLine = fmt.Errorf("a line of more than %d bytes", maxChangeLine)
-
-// readLine appends a line, without its end. With io.EOF it is the last one.
-func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		dst = append(dst, part...)
-		if len(dst) > maxChangeLine {
-			return dst, errLongLine
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return dst, err
-		}
-	}
 }
 
 // parseChange reads a line.
@@ -193,17 +154,15 @@ func notChange(err error) error {
 
 func (l *changeLine) check() error {
 	switch {
-	case l.Kind == "coordinator":
-		return errors.New("the state of a coordinator is not changed by its elements")
 	case l.Count != nil:
 		return errors.New("a line of cat --distinct is for several elements: print them without --distinct")
 	case l.Text != nil, l.Redacted != nil:
 		return errors.New("values of --format text or redacted cannot be read: print them without --format")
-	case l.State == "":
+	case l.State == "" && l.Kind != coordinatorKind:
 		return errors.New("the state is missing")
 	case l.Operator == "" && l.ID == "":
 		return errors.New("the operator is missing")
-	case l.Subtask != nil && *l.Subtask < 0:
+	case l.Subtask != nil && *l.Subtask < 0 && l.Kind != coordinatorKind:
 		return fmt.Errorf("subtask %d: must be 0 or more", *l.Subtask)
 	case l.Index != nil && *l.Index < 0:
 		return fmt.Errorf("index %d: must be 0 or more", *l.Index)

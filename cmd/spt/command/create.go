@@ -124,7 +124,7 @@ func (o *createOptions) build(ctx context.Context, env *Env, plan *createPlan, b
 	if err != nil {
 		return format.View{}, err
 	}
-	w := &rowProblems{files: files}
+	w := &lineProblems{what: "row", at: rowPlace(files)}
 	for i := range files {
 		if err := files[i].read(ctx, env, plan, w); err != nil {
 			return format.View{}, err
@@ -146,50 +146,15 @@ func (o *createOptions) build(ctx context.Context, env *Env, plan *createPlan, b
 	return view, err
 }
 
-// rowProblems are the rows that are wrong. A row is a number with the index of its file
-// and its line.
-type rowProblems struct {
-	files []rowFile
-	all   []string
-	more  int64
-	hint  string
-}
-
-// lineBits is the number of bits of a row that are its line.
+// lineBits is the number of bits of a row that are its line. The others are the index
+// of its file.
 const lineBits = 44
 
 func rowOf(file int, line int64) int64 { return int64(file)<<lineBits | line }
 
-// at is where a row is: "rows.jsonl:7".
-func (w *rowProblems) at(row int64) string {
-	return fmt.Sprintf("%s:%d", ui.Quote(w.files[row>>lineBits].path), row&(1<<lineBits-1))
-}
-
-func (w *rowProblems) add(row int64, err error) {
-	if len(w.all) == shownWrong {
-		w.more++
-		return
-	}
-	var hinted interface{ Hint() string }
-	if w.hint == "" && errors.As(err, &hinted) {
-		w.hint = hinted.Hint()
-	}
-	w.all = append(w.all, w.at(row)+": "+err.Error())
-}
-
-// err returns the error for all rows that are wrong, or nil.
-func (w *rowProblems) err() error {
-	if len(w.all) == 0 {
-		return nil
-	}
-	e := &usageError{msg: w.all[0], hint: w.hint}
-	if n := w.more + int64(len(w.all)); n > 1 {
-		e.msg = fmt.Sprintf("%s are wrong, and nothing was written\n  %s", ui.Plural(n, "row"), strings.Join(w.all, "\n  "))
-		if w.more > 0 {
-			e.msg += fmt.Sprintf("\n  and %s more", ui.Count(w.more))
-		}
-	}
-	return e
+// rowPlace returns where a row is: "rows.jsonl:7".
+func rowPlace(files []rowFile) func(row int64) string {
+	return func(row int64) string { return placeOfLine(files[row>>lineBits].path, row&(1<<lineBits-1)) }
 }
 
 // report returns what was created.

@@ -36,7 +36,7 @@ type row struct {
 
 // read adds the entries of the rows of a file to their states. Rows that are wrong are
 // added to w; another error ends it.
-func (f *rowFile) read(ctx context.Context, env *Env, plan *createPlan, w *rowProblems) error {
+func (f *rowFile) read(ctx context.Context, env *Env, plan *createPlan, w *lineProblems) error {
 	if err := env.sides.claim("--from", f.path); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ type recordReader struct {
 }
 
 func (r *recordReader) Read(p []byte) (int, error) {
-	if r.n > maxChangeLine {
+	if r.n > maxLine {
 		return 0, errLongLine
 	}
 	n, err := r.in.Read(p)

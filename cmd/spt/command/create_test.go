@@ -42,7 +42,7 @@ func FuzzCreate(f *testing.F) {
 			return
 		}
 		defer b.Close() //nolint:errcheck // temporary files
-		w := &rowProblems{files: []rowFile{{path: "rows"}}}
+		w := &lineProblems{what: "row", at: rowPlace([]rowFile{{path: "rows"}})}
 		add := func(_ int64, r row) error {
 			for _, s := range p.rowsFrom("rows") {
 				if err := s.add(r, 1); err != nil && !errors.As(err, new(*rowError)) {
@@ -109,7 +109,7 @@ func TestLongRecord(t *testing.T) {
 	testenv.Long(t, "reads more than a record may have")
 	body := &endless{head: []byte("a,b\n\"")}
 	err := eachRecord(body, "rows.csv", func(int64, row) error { return nil })
-	if !errors.Is(err, errLongLine) || body.n > maxChangeLine+1<<20 {
+	if !errors.Is(err, errLongLine) || body.n > maxLine+1<<20 {
 		t.Errorf("after %d bytes: %v", body.n, err)
 	}
 }

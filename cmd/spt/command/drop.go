@@ -89,8 +89,12 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
+	sizes, err := operatorBytes(ctx, dropped.Operators)
+	if err != nil {
+		return nil, nil, err
+	}
 	r := env.run.NewEdit()
-	r.Dropped(dropped)
+	r.Dropped(dropped, sizes)
 	return v.Savepoint, r, nil
 }
 

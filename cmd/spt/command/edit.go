@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -41,6 +42,14 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 		return inContainer(err, snap)
 	}
 	r.Write = written
+	if len(r.Steps) == 0 {
+		if r.StateBefore, err = stateBytes(ctx, snap.Savepoint); err == nil {
+			r.StateAfter, err = stateBytes(ctx, sp)
+		}
+		if err != nil {
+			return inContainer(err, snap)
+		}
+	}
 	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
 		r.MetadataBefore, r.MetadataAfter = snap.Container.Size, plan.MetadataBytes
 	}
@@ -59,4 +68,25 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 		return &findings{"left as it is: " + report.Shorten(r.Skipped)}
 	}
 	return nil
+}
+
+// stateBytes returns the bytes of state of a snapshot.
+func stateBytes(ctx context.Context, sp *format.Savepoint) (int64, error) {
+	s, err := summary.Of(ctx, sp)
+	if err != nil {
+		return 0, err
+	}
+	return s.Bytes.State(), nil
+}
+
+// operatorBytes returns the bytes of state of each operator.
+func operatorBytes(ctx context.Context, ops []*format.Operator) ([]int64, error) {
+	sizes := make([]int64, len(ops))
+	for i, op := range ops {
+		var err error
+		if sizes[i], err = stateBytes(ctx, &format.Savepoint{Operators: []*format.Operator{op}}); err != nil {
+			return nil, err
+		}
+	}
+	return sizes, nil
 }

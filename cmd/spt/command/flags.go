@@ -37,7 +37,7 @@ func (e *Env) addCommonFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress and no remarks on stderr")
 	fs.IntVarP(&c.jobs, "jobs", "j", 0, "work on `N` items at a time (default 8 to list and to verify, 4 to write, one per processor to print, compare or count elements; 16 to read and list, and for copies that the service makes, where a snapshot is not on this machine); the output does not depend on it")
 	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: files that absolute references name below OLD are now in NEW; repeatable, the longest OLD wins (also SPT_MAP)")
-	fs.StringVar(&c.tmp, "tmp", "", "write temporary files to the directory `DIR`, needed only to count more than a million distinct elements (default: TMPDIR, or the directory of the system)")
+	fs.StringVar(&c.tmp, "tmp", "", "write temporary files to the directory `DIR`, needed only for more than a million distinct elements or keys (default: TMPDIR, or the directory of the system)")
 	fs.Var(&c.limits, "limits", "`NAME=N`: let a file take more than the default, such as memory=1GiB; NAME: memory, manifest, chunk, value, offsets, chunk-refs, nodes, operators, subtasks or depth; none lifts all")
 	fs.StringArrayVar(&c.follow, "follow", nil, "also read files below `PREFIX`, a directory or URI outside the snapshot to which its references or links lead; repeatable (also SPT_FOLLOW)")
 	fs.StringVar(&c.names, "names", "", "`FILE` with the job's uids, one per line, to name operators that the snapshot has only ids of; - is standard input (also SPT_NAMES)")

@@ -144,13 +144,9 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 
 func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.MergeReport) (*report.Edit, error) {
 	r := env.run.NewEdit()
-	sizes := make([]int64, len(done.Operators))
-	for i, op := range done.Operators {
-		s, err := summary.Of(cmd.Context(), &format.Savepoint{Operators: []*format.Operator{op}})
-		if err != nil {
-			return nil, err
-		}
-		sizes[i] = s.Bytes.State()
+	sizes, err := operatorBytes(cmd.Context(), done.Operators)
+	if err != nil {
+		return nil, err
 	}
 	r.Merged(done, sizes, o.from, to)
 	if len(done.Operators) > 0 {

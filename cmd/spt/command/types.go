@@ -80,7 +80,7 @@ func (e *Env) readTypes(ctx context.Context, f typeFlags) error {
 		return usagef("%s:%d: %s", ui.Quote(f.file), line, fmt.Sprintf(format, args...))
 	}
 	return eachType(text, fail, func(line int, state, text string) error {
-		return add(fmt.Sprintf("%s:%d", ui.Quote(f.file), line), state, text)
+		return add(placeOfLine(f.file, int64(line)), state, text)
 	})
 }
 

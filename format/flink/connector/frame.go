@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format/value"
@@ -74,8 +75,9 @@ func (f frame) read(r *reader) value.Value {
 func (f frame) body(r *reader, version int32, p []byte) value.Value {
 	var found value.Value
 	var names []string
-	whole := false // found is decoded to the last frame
-	why, known := "", 0
+	whole := false   // found is decoded to the last frame
+	var failed error // of the first candidate that does not fit
+	known, class := 0, ""
 	for _, c := range f.known.candidates() {
 		if c.version != version {
 			continue
@@ -85,8 +87,8 @@ func (f frame) body(r *reader, version int32, p []byte) value.Value {
 		v := c.body.read(part)
 		part.end()
 		if err := part.Err(); err != nil {
-			if why == "" {
-				why = fmt.Sprintf("%s: %v", c.body.class, err)
+			if failed == nil {
+				failed, class = err, c.body.class
 			}
 			continue
 		}
@@ -108,6 +110,7 @@ func (f frame) body(r *reader, version int32, p []byte) value.Value {
 		found = c.framed.value(parts)
 		names = append(names, c.body.class)
 	}
+	why := "bytes that the connector does not write"
 	switch {
 	case len(names) == 1:
 		return found
@@ -117,8 +120,8 @@ func (f frame) body(r *reader, version int32, p []byte) value.Value {
 		why = fmt.Sprintf("no known %s has version %d", f.what, version)
 	case known > 1:
 		why = fmt.Sprintf("none of the %d known %ss of version %d fits", known, f.what, version)
-	case why == "":
-		why = "bytes that the connector does not write"
+	case failed != nil:
+		why = fmt.Sprintf("%s: %v", class, failed)
 	}
 	return value.Record(notDecoded, []value.Value{value.Int(int64(version)), value.String(why), value.Bytes(p)})
 }
@@ -178,19 +181,24 @@ func (f frame) writeBody(w *writer, version int32, v value.Value) {
 		}
 		return
 	}
+	fields := names(v)
+	var expected []string
 	for _, c := range f.known.candidates() {
 		if c.version != version || c.body.class != v.Class() {
 			continue
 		}
-		if v.Len() != len(c.framed.shape.Names) {
-			w.fail("expected the %d fields %q, found %d", len(c.framed.shape.Names), c.framed.shape.Names, v.Len())
-			return
+		if expected = c.framed.shape.Names; !slices.Equal(fields, expected) {
+			continue
 		}
-		parts, shape := make([]value.Value, 0, v.Len()-1), &value.Shape{Names: names(v)[1:]}
+		parts, shape := make([]value.Value, 0, v.Len()-1), &value.Shape{Names: fields[1:]}
 		for i := 1; i < v.Len(); i++ {
 			parts = append(parts, v.At(i))
 		}
 		c.body.write(w, value.Record(shape, parts))
+		return
+	}
+	if expected != nil {
+		w.fail("expected the fields %q of a %s, found %q", expected, v.Class(), fields)
 		return
 	}
 	w.fail("%q is not a %s of version %d", v.Class(), f.what, version)

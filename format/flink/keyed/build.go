@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
 // Build writes the header of a canonical stream, uncompressed, and returns a builder
@@ -18,14 +20,16 @@ import (
 // starts.
 //
 // The schema is one that Describe returned, or consists of states of several such
-// schemas with the same serializer of keys. A state can have another name.
+// schemas with the same serializer of keys. A state can have another name. States of the
+// asynchronous API become classic ones, whose entries are the same: no backend restores
+// the others from canonical state.
 func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups format.KeyGroupRange, w io.Writer) (format.KeyedBuilder, error) {
 	version, key, err := decodeWire(schema.Wire)
 	if err != nil {
 		return nil, err
 	}
 	if len(key) == 0 {
-		return nil, format.Errorf(format.ErrUnsupported, "the encoding of the serializer of keys in a header is not known")
+		return nil, format.Errorf(format.ErrUnsupported, "the serializers of these timers have no snapshots, which a header needs")
 	}
 	if len(schema.States) > math.MaxInt16 {
 		return nil, format.Errorf(format.ErrLimit, "%d states, a stream has at most %d", len(schema.States), math.MaxInt16)
@@ -44,7 +48,9 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		case err == nil && len(meta) == 0:
 			err = format.Errorf(format.ErrUnsupported, "its encoding in a header is not known")
 		case err == nil:
-			meta, err = renamed(meta, version, s.Name)
+			if meta, err = classic(meta, version); err == nil {
+				meta, err = renamed(meta, version, s.Name)
+			}
 		}
 		if err != nil {
 			return nil, format.At(err, "state %q", s.Name)
@@ -60,6 +66,49 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
 	}
 	return b, b.write(p)
+}
+
+// classic returns the encoded entry of a state in a header, and if it is one of the
+// asynchronous API, the entry that the classic API writes for the same state.
+func classic(meta []byte, version int32) ([]byte, error) {
+	c := java.NewCursor(meta)
+	s := state(c, version)
+	if c.Err() != nil || !s.Asynchronous {
+		return meta, c.Err()
+	}
+	p := s.Parts()
+	if s.Keyed == kindOfMap && p.UserKey == nil {
+		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: the first releases of the asynchronous API did not write it")
+	}
+	value, err := classicTTL(s.Serializer(valueKey))
+	if err != nil {
+		return nil, err
+	}
+	n := NewState{Name: s.Name, Kind: s.Keyed, Namespace: p.Namespace, UserKey: p.UserKey, Value: value}
+	return n.meta(flink.Latest(), nil)
+}
+
+// The serializers of values with TTL have the same bytes in both APIs, and different
+// classes, which Flink takes for incompatible. Wire format: never change.
+const (
+	ttlClass             = flink.Package + "runtime.state.ttl.TtlStateFactory$TtlSerializerSnapshot"
+	ttlClassAsynchronous = flink.Package + "runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot"
+)
+
+// classicTTL returns the snapshot of values with TTL as the classic API records it, and any
+// other one as it is.
+func classicTTL(s *types.Snapshot) (*types.Snapshot, error) {
+	inner := unwrapped(s)
+	if inner == nil || inner.Class != ttlClassAsynchronous {
+		return s, nil
+	}
+	p := s.Raw[:len(s.Raw)-len(inner.Raw)] // of the wrappers, whose last part it is
+	p, err := java.AppendText(slices.Clip(p), format.NewText(ttlClass))
+	if err != nil {
+		return nil, err
+	}
+	s, _, err = types.SkipVersioned(append(p, inner.Raw[2+len(inner.Class):]...))
+	return s, err
 }
 
 // renamed returns the encoded entry of a state in a header with the given name.
@@ -93,9 +142,10 @@ type builder struct {
 	n       int64 // bytes written
 	group   int32 // of the last entry, -1: none
 	state   int   // of the last entry
-	// The last entry is written when it is known whether its state has another one.
-	held, value []byte
-	out, buf    []byte
+	// The last entry, whose key is at out[last], is written when it is known whether its
+	// state has another one.
+	out, buf []byte
+	last     int
 }
 
 // flushAt is the number of bytes that a builder collects before it writes them.
@@ -143,23 +193,22 @@ func (b *builder) Add(e format.KeyedEntry) error {
 		b.out = binary.BigEndian.AppendUint16(b.out, uint16(e.State))
 		b.state = e.State
 	}
-	b.held = append(b.held[:0], e.Stored...)
-	b.value = append(b.value[:0], e.Value...)
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(e.Stored)))
+	b.last = len(b.out)
+	b.out = append(b.out, e.Stored...)
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(e.Value)))
+	b.out = append(b.out, e.Value...)
 	return nil
 }
 
-// flush writes the last entry.
+// flush completes the last entry. more reports whether its state has another one.
 func (b *builder) flush(more bool) error {
 	if b.group < 0 {
 		return nil
 	}
 	if !more {
-		b.held[0] |= lastOfRun
+		b.out[b.last] |= lastOfRun
 	}
-	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.held)))
-	b.out = append(b.out, b.held...)
-	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.value)))
-	b.out = append(b.out, b.value...)
 	if len(b.out) < flushAt {
 		return nil
 	}

@@ -179,11 +179,11 @@ func (l *changes) states(ctx context.Context, src format.Source, h *Header) erro
 		}
 		c.I32() // of the entry; 6 and later are equal
 		at := c.Offset()
-		s, v2 := state(c, maxVersion)
+		s := state(c, maxVersion)
 		if err := c.Err(); err != nil {
 			return err
 		}
-		meta := stateMeta{c.Since(at), v2}
+		meta := c.Since(at)
 		if c.Remaining() < 3 {
 			return format.Errorf(format.ErrCorrupt, "state %q is registered without a number", s.Name)
 		}

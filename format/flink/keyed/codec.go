@@ -109,7 +109,7 @@ func (s *selection) has(e *format.KeyedEntry) bool {
 func (o *opened) schema() format.KeyedSchema {
 	s := format.KeyedSchema{Wire: encodeWire(o.header.Version, o.header.key)}
 	for i, st := range o.header.States {
-		s.States = append(s.States, format.KeyedState{Name: st.Name, Kind: st.Keyed, Wire: encodeWire(o.header.Version, o.header.meta[i].bytes)})
+		s.States = append(s.States, format.KeyedState{Name: st.Name, Kind: st.Keyed, Wire: encodeWire(o.header.Version, o.header.meta[i])})
 	}
 	return s
 }

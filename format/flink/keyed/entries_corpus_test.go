@@ -107,7 +107,7 @@ func TestEntriesOfCorpus(t *testing.T) {
 						continue
 					}
 					n.handles++
-					encodings[encodingOf(h)]++
+					encodings[sptest.KeyedEncoding(h)]++
 					n.entries += len(all)
 					if len(all) == 0 {
 						n.empty++

@@ -485,7 +485,7 @@ func changelogOf(changes ...string) *format.Changelog {
 		l.Changes = append(l.Changes, format.Change{KeyGroup: group, Data: format.NewBytes([]byte(s))})
 	}
 	for i, m := range header.meta {
-		add(-1, "\x08"+i32(7)+string(m.bytes)+"\x00\x00"+i16(i)+"\x00")
+		add(-1, "\x08"+i32(7)+string(m)+"\x00\x00"+i16(i)+"\x00")
 	}
 	for _, s := range changes {
 		add(35, s)

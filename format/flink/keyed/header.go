@@ -47,14 +47,8 @@ type Header struct {
 	types.Schema
 	Size int64 // encoded length in bytes
 
-	key  []byte      // the encoded serializer of keys
-	meta []stateMeta // one per state
-}
-
-// stateMeta is the encoded entry of a state in the header.
-type stateMeta struct {
-	bytes []byte
-	v2    bool // of the asynchronous API, KEY_VALUE_V2
+	key  []byte   // the encoded serializer of keys
+	meta [][]byte // one per state: its encoded entry
 }
 
 // maxHeader is larger than any header.
@@ -133,12 +127,12 @@ func parse(p []byte) (*Header, error) {
 			break
 		}
 		at := c.Offset()
-		s, v2 := state(c, h.Version)
+		s := state(c, h.Version)
 		if err := c.Err(); err != nil {
 			return h, format.At(err, "state %q", s.Name)
 		}
 		h.States = append(h.States, s)
-		h.meta = append(h.meta, stateMeta{c.Since(at), v2})
+		h.meta = append(h.meta, c.Since(at))
 	}
 	h.Size = int64(c.Offset())
 	return h, c.Err()
@@ -152,7 +146,7 @@ func parse(p []byte) (*Header, error) {
 //	                                           int n, n x 2 UTF int n, n x 2 UTF   options
 //	                                           int n, n UTF     int n, n x (UTF, snapshot)
 //	         2 Java objects   block of two     block of n
-func state(c *java.Cursor, version int32) (s types.StateSchema, v2 bool) {
+func state(c *java.Cursor, version int32) (s types.StateSchema) {
 	if version < optionsVersion {
 		off := c.Offset()
 		k := c.I32()
@@ -161,16 +155,16 @@ func state(c *java.Cursor, version int32) (s types.StateSchema, v2 bool) {
 			c.Fail(off, format.ErrCorrupt, "unknown type %d of a state", k)
 		}
 		if c.Err() != nil {
-			return s, false
+			return s
 		}
 		s.Keyed = kinds[k]
 		if version < blockVersion {
 			javaObject(c)
 			javaObject(c)
-			return s, false
+			return s
 		}
 		s.Serializers = named([]string{namespaceKey, valueKey}, block(c, 2))
-		return s, false
+		return s
 	}
 	s.Name = c.Name()
 	off := c.Offset()
@@ -181,7 +175,7 @@ func state(c *java.Cursor, version int32) (s types.StateSchema, v2 bool) {
 	case k != kindValue && k != kindValueV2:
 		c.Fail(off, format.ErrCorrupt, "unexpected kind %d of a keyed state", k)
 	default:
-		v2 = k == kindValueV2
+		s.Asynchronous = k == kindValueV2
 	}
 	for range c.Count("options", 4) {
 		key, at := c.Name().String(), c.Offset()
@@ -205,14 +199,14 @@ func state(c *java.Cursor, version int32) (s types.StateSchema, v2 bool) {
 		}
 		snap := java.Part(c, types.Skip)
 		if c.Err() != nil {
-			return s, v2
+			return s
 		}
 		s.Serializers = append(s.Serializers, types.Serializer{Key: key, Snapshot: snap})
 	}
 	if version < maxVersion {
 		s.Serializers = named(keys, block(c, len(keys)))
 	}
-	return s, v2
+	return s
 }
 
 func named(keys []string, all []*types.Snapshot) (out []types.Serializer) {

@@ -89,7 +89,7 @@ type scanned struct {
 }
 
 // Next implements [format.KeyedCursor].
-func (c *nativeCursor) Next() (format.KeyedEntry, error) {
+func (c *nativeCursor) Next() (e format.KeyedEntry, err error) {
 	for c.err == nil {
 		if !c.opened {
 			c.open()
@@ -111,7 +111,7 @@ func (c *nativeCursor) Next() (format.KeyedEntry, error) {
 		s.taken = true
 		c.entry++
 		a := &c.access[s.state]
-		e := format.KeyedEntry{KeyGroup: s.group, State: s.state, Stored: s.e.Key, Value: s.e.Value}
+		e.KeyGroup, e.State, e.Stored, e.Value = s.group, s.state, s.e.Key, s.e.Value
 		if err := a.split(&e); err != nil {
 			c.err = format.At(err, "key group %d/state %q", s.group, a.name)
 			break
@@ -119,6 +119,7 @@ func (c *nativeCursor) Next() (format.KeyedEntry, error) {
 		if c.sel.has(&e) {
 			return e, nil
 		}
+		e = format.KeyedEntry{}
 	}
 	return format.KeyedEntry{}, c.err
 }
@@ -175,16 +176,18 @@ func after(p []byte) []byte {
 
 // advance moves to the next entry of a state.
 func (c *nativeCursor) advance(s *scanned) error {
-	e, err := s.cur.Next()
-	s.e, s.taken, s.group = e, false, -1
+	var err error
+	s.e, err = s.cur.Next()
+	s.taken, s.group = false, -1
 	if err == io.EOF {
 		return nil
 	}
 	a := &c.access[s.state]
 	if err == nil {
-		if s.group = groupOf(e.Key, a.prefix); s.group < 0 {
-			err = format.Errorf(format.ErrCorrupt, "a key of %d bytes", len(e.Key))
+		if s.group = groupOf(s.e.Key, a.prefix); s.group >= 0 {
+			return nil
 		}
+		err = format.Errorf(format.ErrCorrupt, "a key of %d bytes", len(s.e.Key))
 	}
 	return format.At(err, "state %q", a.name)
 }

@@ -198,7 +198,7 @@ func (c *Codec) rawServices(in *input, h *Header) error {
 			h.add(types.StateSchema{
 				Name: format.NewText(prefix + s.name.String()), Keyed: types.Timers,
 				Serializers: []types.Serializer{{Key: valueKey, Snapshot: timer}},
-			}, stateMeta{bytes: timerMeta(prefix+s.name.String(), &s)})
+			}, timerMeta(prefix+s.name.String(), &s))
 		}
 		// The timers of this service, to reach the next one.
 		a := access{key: c.part("", types.PartKey, s.key), namespace: c.part("", types.PartNamespace, s.namespace)}

@@ -145,7 +145,7 @@ func (c *Codec) accesses(h *Header) []access {
 		a.lengths = !a.key.fixed && !a.namespace.fixed
 		a.splits = (a.key.reads() || !a.isMap && a.namespace.size >= 0) && (!a.lengths || a.key.known && a.namespace.known)
 		userKey := s.Serializer(userKeyKey)
-		if inner := unwrapped(val); !h.meta[i].v2 && inner != nil {
+		if inner := unwrapped(val); !s.Asynchronous && inner != nil {
 			switch {
 			case a.isList && len(inner.Nested) == 1:
 				val = inner.Nested[0]

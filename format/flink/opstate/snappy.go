@@ -21,6 +21,9 @@ func (w *window) chunk(pos int64) (kind byte, body int64, err error) {
 
 // at adds a position to an error.
 func at(err error, pos int64) error {
+	if err == nil {
+		return nil
+	}
 	var e *format.Error
 	if errors.As(err, &e) && e.Offset < 0 && !errors.Is(err, format.ErrLimit) {
 		e.Offset = pos

@@ -42,7 +42,7 @@ type Cursor struct {
 
 	last    []byte // key of the last entry
 	started bool
-	shown   uint64 // trailer of the last entry, if the first source still has it
+	shown   bool   // the first source still has the last entry
 	held    []byte // operands, newest first
 	ends    []int  // of the operands in held
 	joined  []byte
@@ -233,6 +233,10 @@ func (c *Cursor) dead(s *source) {
 // Next returns the next key, or io.EOF at the end. After an error it returns that
 // error again.
 func (c *Cursor) Next() (Entry, error) {
+	if c.shown {
+		c.shown = false
+		c.err = c.advance(c.heap[0])
+	}
 	for c.err == nil {
 		s, err := c.settle()
 		if err == nil && s == nil {
@@ -243,11 +247,7 @@ func (c *Cursor) Next() (Entry, error) {
 			break
 		}
 		if c.started && bytes.Equal(s.key, c.last) {
-			// Older than an entry that was returned, or that itself.
-			if s.trail != c.shown {
-				c.dead(s)
-			}
-			c.shown = unknownSequence
+			c.dead(s) // older than an entry that was returned
 			c.err = c.advance(s)
 			continue
 		}
@@ -267,13 +267,13 @@ func (c *Cursor) Next() (Entry, error) {
 // resolve determines the value of the next key, from its newest entry on. It returns
 // false if the key is deleted.
 func (c *Cursor) resolve(s *source) (e Entry, ok bool, err error) {
-	c.last, c.started, c.shown = append(c.last[:0], s.key...), true, unknownSequence
+	c.last, c.started = append(c.last[:0], s.key...), true
 	if c.cover.deletes(s.key, s.trail>>8) {
 		return e, false, nil // all of the key is skipped as older entries
 	}
 	switch Kind(s.trail) {
 	case KindPut:
-		c.shown = s.trail
+		c.shown = true
 		return Entry{s.key, s.cur.value}, true, nil
 	case KindMerge:
 		v, err := c.merge(s)

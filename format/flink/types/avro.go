@@ -27,7 +27,7 @@ func NewAvroCodec(schema []byte) (value.Codec, error) {
 	if c == nil {
 		return nil, format.Errorf(format.ErrUnsupported, "not a valid Avro schema")
 	}
-	return exported{c}, nil
+	return export(c), nil
 }
 
 // avroEncoding is what differs between encodings of Avro.
@@ -263,7 +263,7 @@ func (c *avroRecord) read(r *reader) (v value.Value) {
 func fixed(size int) scalar {
 	return scalar{typ: &Type{Kind: TypeBytes, Size: size},
 		over: func(r *reader) { r.Bytes(size, "a byte array") },
-		get:  func(r *reader) value.Value { return value.Bytes(r.Bytes(size, "a byte array")) },
+		get:  func(r *reader) value.Value { return value.BytesOf(r.arena.Text(r.Bytes(size, "a byte array"))) },
 		put: func(w *writer, v value.Value) {
 			if !w.expects(v, value.KindBytes) {
 				return
@@ -738,7 +738,7 @@ func avroBytes(c scalar) scalar {
 			off := r.Offset()
 			p := r.Bytes(n, "bytes")
 			if c.typ.Kind == TypeBytes {
-				return value.Bytes(p)
+				return value.BytesOf(r.arena.Text(p))
 			}
 			if r.Err() == nil && !utf8.Valid(p) {
 				r.Fail(off, format.ErrUnsupported, "a string that is not UTF-8")

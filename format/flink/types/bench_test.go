@@ -65,9 +65,10 @@ func BenchmarkCodec(b *testing.B) {
 		}
 		run("read", func() { _, _, _ = c.Read(p) })
 		var a value.Arena
+		var in value.Value
 		run("read-in", func() {
 			a.Reset()
-			_, _, _ = c.(value.ArenaCodec).ReadIn(&a, p)
+			_, _ = c.(value.ArenaCodec).ReadIn(&a, p, &in)
 		})
 		run("skip", func() { _, _ = c.Skip(p) })
 		var q []byte
@@ -79,7 +80,7 @@ func BenchmarkCodec(b *testing.B) {
 // TestAllocations: reading an element allocates less than once per primitive, in
 // blocks of many elements.
 func TestAllocations(t *testing.T) {
-	if raced {
+	if testenv.Raced {
 		testenv.NotTested(t, "NOT TESTED with the race detector, which allocates: allocations of codecs")
 	}
 	for name, x := range benchmarks() {

@@ -47,7 +47,7 @@ func NewCodec(s *Snapshot, o Options) (value.Codec, error) {
 		}
 		return nil, m.why
 	}
-	return exported{inner}, nil
+	return export(inner), nil
 }
 
 // Reason is a reason why the values of a serializer are not decoded.
@@ -133,7 +133,15 @@ type codec interface {
 }
 
 // exported converts a codec to a value.Codec.
-type exported struct{ codec }
+type exported struct {
+	codec
+	op op // of a primitive, which is read without a reader
+}
+
+func export(c codec) exported {
+	s, _ := c.(scalar)
+	return exported{c, s.op}
+}
 
 // reader reads values.
 type reader struct {
@@ -173,6 +181,9 @@ func (c exported) Type() *Type { return c.describe(&describer{}) }
 
 // Skip implements [value.Codec].
 func (c exported) Skip(p []byte) (int, error) {
+	if n := c.op.length(p); n > 0 {
+		return n, nil
+	}
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
 	r.start(p)
@@ -181,28 +192,46 @@ func (c exported) Skip(p []byte) (int, error) {
 }
 
 // Read implements [value.Codec].
-func (c exported) Read(p []byte) (value.Value, int, error) {
+func (c exported) Read(p []byte) (v value.Value, n int, err error) {
+	if n = c.op.length(p); n > 0 {
+		if c.op == opText {
+			return value.String(string(text(p[:n]))), n, nil
+		}
+		set(c.op, p, &v)
+		return v, n, nil
+	}
 	r := readers.Get().(*reader)
 	r.start(p)
-	return c.end(r)
+	n, err = c.end(r, &v)
+	return v, n, err
 }
 
 // ReadIn implements [value.ArenaCodec].
-func (c exported) ReadIn(a *value.Arena, p []byte) (value.Value, int, error) {
+func (c exported) ReadIn(a *value.Arena, p []byte, v *value.Value) (int, error) {
+	if n := c.op.length(p); n > 0 {
+		if c.op == opText {
+			*v = value.String(a.Text(text(p[:n])))
+			return n, nil
+		}
+		*v = value.Value{}
+		set(c.op, p, v)
+		return n, nil
+	}
 	r := readers.Get().(*reader)
 	r.start(p)
 	r.arena = a
-	return c.end(r)
+	return c.end(r, v)
 }
 
 // end reads the value and returns the reader to the pool.
-func (c exported) end(r *reader) (v value.Value, n int, err error) {
-	if v, n, err = c.read(r), r.Offset(), r.Err(); err != nil {
-		v, n = value.Value{}, 0
+func (c exported) end(r *reader, v *value.Value) (n int, err error) {
+	*v = c.read(r)
+	if n, err = r.Offset(), r.Err(); err != nil {
+		*v, n = value.Value{}, 0
 	}
 	r.start(nil)
 	readers.Put(r)
-	return v, n, err
+	return n, err
 }
 
 // Append implements [value.Codec].

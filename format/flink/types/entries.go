@@ -27,7 +27,7 @@ func outside(s *Snapshot, o Options, f func(codec) codec) (value.Codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exported{f(c.(exported).codec)}, nil
+	return export(f(c.(exported).codec)), nil
 }
 
 // joined reads values with a comma between them up to the end.

@@ -51,7 +51,7 @@ var (
 	}
 	rawCodec = scalar{typ: &Type{Kind: TypeBytes}, from: bytesCodec.from,
 		over: func(r *reader) { r.Next(r.Remaining()) },
-		get:  func(r *reader) value.Value { return value.Bytes(r.Next(r.Remaining())) },
+		get:  func(r *reader) value.Value { return value.BytesOf(r.arena.Text(r.Next(r.Remaining()))) },
 		put: func(w *writer, v value.Value) {
 			if w.expects(v, value.KindBytes) {
 				w.p = append(w.p, v.Text()...)

@@ -15,7 +15,7 @@ import (
 
 // Recorded returns the snapshot of a type, which [Language.Parse] returned, as a release
 // of Flink records it: Raw are its bytes. The fields of a POJO are in the order of their
-// names, as Flink sorts them.
+// names, as Flink sorts them. A snapshot that has Raw is copied.
 //
 // The error is a *NotRecorded for a serializer whose snapshot is not written: what a type
 // does not say, such as the class of a POJO, must be in the type.
@@ -93,6 +93,9 @@ var notRecorded = map[string]string{
 func (w *recorder) versioned(p []byte, s *Snapshot) []byte {
 	if w.err != nil {
 		return p
+	}
+	if len(s.Raw) > 0 {
+		return append(p, s.Raw...)
 	}
 	name := simpleName(s.Class)
 	k, ok := known[name]

@@ -127,7 +127,7 @@ var (
 	}
 	bytesCodec = scalar{typ: &Type{Kind: TypeBytes, Word: "bytes"},
 		over: func(r *reader) { r.Blob("a byte array") },
-		get:  func(r *reader) value.Value { return value.Bytes(r.Blob("a byte array")) },
+		get:  func(r *reader) value.Value { return value.BytesOf(r.arena.Text(r.Blob("a byte array"))) },
 		put: func(w *writer, v value.Value) {
 			if w.expects(v, value.KindBytes) {
 				w.blob(v.Text())

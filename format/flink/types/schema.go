@@ -17,9 +17,12 @@ type StateSchema struct {
 	Name format.Text
 	// Keyed is the kind of keyed state: value, list, map, reducing, aggregating,
 	// folding or Timers; "" for operator state, which has a Mode.
-	Keyed       string
-	Mode        format.Mode
-	Serializers []Serializer // in the order of the file
+	Keyed string
+	Mode  format.Mode
+	// Asynchronous reports whether keyed state is of the asynchronous API of Flink 2: its
+	// serializer of values is the one of an element of a list, or of a value of a map.
+	Asynchronous bool
+	Serializers  []Serializer // in the order of the file
 	// Subtasks are the subtasks with this schema of the state, ascending; nil in the
 	// schema of one handle.
 	Subtasks []int32
@@ -85,6 +88,7 @@ func (s *StateSchema) Parts() Parts {
 	switch {
 	case s.Keyed == Timers && value.is("TimerSerializerSnapshot", 2):
 		p.Namespace = value.Nested[1]
+	case s.Asynchronous:
 	case s.Keyed == "list" && value.is("ListSerializerSnapshot", 1):
 		p.Value = value.Nested[0]
 	case s.Keyed == "map" && p.UserKey == nil && (value.is("MapSerializerSnapshot", 2) || value.is("NullAwareMapSerializerSnapshot", 2)):

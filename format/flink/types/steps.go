@@ -105,6 +105,39 @@ func (r *reader) quickText(v *value.Value) bool {
 	return false
 }
 
+// length returns the length of the primitive at the start of p. It returns 0 if it is not
+// one, or the bytes end or are not valid, which the codec then reports.
+func (o op) length(p []byte) (n int) {
+	switch {
+	case o == 0 || len(p) == 0:
+		return 0
+	case o != opText:
+		if n = opSize[o]; n > len(p) || o == opBool && p[0] > 1 {
+			return 0
+		}
+		return n
+	case p[0] < 0x80:
+		n = int(p[0])
+	case len(p) > 1 && p[1] > 0 && p[1] < 0x80:
+		n = int(p[0]&0x7f) + int(p[1])<<7 + 1
+	}
+	if n == 0 || n > len(p) {
+		return 0
+	}
+	if q := text(p[:n]); notASCII(q) < len(q) {
+		return 0
+	}
+	return n
+}
+
+// text returns the characters of a string whose length is in its first byte or two.
+func text(p []byte) []byte {
+	if p[0] < 0x80 {
+		return p[1:]
+	}
+	return p[2:]
+}
+
 // quick appends a primitive, after a null flag of 0 if flag is set. It appends nothing
 // and returns false if v is not one of the type, which the codec then reports.
 func (w *writer) quick(o op, v value.Value, flag bool) bool {

@@ -1,6 +1,7 @@
 package spt.oracle;
 
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -13,20 +14,19 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.avro.generic.GenericRecord;
 import org.apache.flink.api.common.state.ListStateDescriptor;
 import org.apache.flink.api.common.state.MapStateDescriptor;
 import org.apache.flink.api.common.state.OperatorStateStore;
-import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.api.common.typeutils.TypeSerializer;
 import org.apache.flink.api.common.typeutils.base.ListSerializer;
 import org.apache.flink.api.common.typeutils.base.MapSerializer;
 import org.apache.flink.api.java.tuple.Tuple;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
-import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
 import org.apache.flink.runtime.state.BackendWritableBroadcastState;
-import org.apache.flink.runtime.state.CheckpointableKeyedStateBackend;
 import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
+import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
 import org.apache.flink.runtime.state.ListDelimitedSerializer;
 import org.apache.flink.runtime.state.OperatorStateHandle;
@@ -45,6 +45,8 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Json
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.flink.streaming.api.operators.InternalTimer;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
+import org.apache.flink.table.data.binary.BinaryRowData;
+import org.apache.flink.types.Row;
 import org.apache.flink.util.CloseableIterator;
 
 /**
@@ -116,14 +118,17 @@ final class Dump {
 
     // ---------------------------------------------------------------- keyed state
 
+    /** A backend with keyed state: one of the classes that have no common interface. */
+    record Keyed(Object backend, TypeSerializer<?> keys, KeyGroupRange range, int groups) {}
+
     /** Puts key_groups, keyed_state and timers of a backend into the subtask. */
-    static void keyedState(CheckpointableKeyedStateBackend<?> watched, ObjectNode subtask) throws Exception {
+    static void keyedState(Keyed watched, ObjectNode subtask) throws Exception {
         subtask.putArray("key_groups")
-                .add(watched.getKeyGroupRange().getStartKeyGroup())
-                .add(watched.getKeyGroupRange().getEndKeyGroup());
-        KeyedContent content = new KeyedContent();
-        if (has(watched, "registeredKVStates")) {
-            heap(watched, content);
+                .add(watched.range.getStartKeyGroup())
+                .add(watched.range.getEndKeyGroup());
+        KeyedContent content = new KeyedContent(watched.groups);
+        if (has(watched.backend, "registeredKVStates")) {
+            heap(watched.backend, content);
         } else {
             rocks(watched, content);
         }
@@ -131,26 +136,20 @@ final class Dump {
         subtask.set("timers", content.timers());
     }
 
-    private static void heap(CheckpointableKeyedStateBackend<?> backend, KeyedContent content) throws Exception {
+    private static void heap(Object backend, KeyedContent content) throws Exception {
         Map<String, StateTable<?, ?, ?>> tables = field(backend, "registeredKVStates");
         for (Map.Entry<String, StateTable<?, ?, ?>> entry : tables.entrySet()) {
             StateTable<?, ?, ?> table = entry.getValue();
-            content.state(entry.getKey(), table.getMetaInfo());
+            content.state(entry.getKey(), StateInfo.of(table.getMetaInfo(), null));
             for (Object row : table) {
                 StateEntry<?, ?, ?> e = (StateEntry<?, ?, ?>) row;
-                content.entry(entry.getKey(), group(e.getKey(), backend), e.getKey(), e.getNamespace(), json(e.getState()));
+                content.entry(entry.getKey(), content.group(e.getKey()), e.getKey(), e.getNamespace(), json(e.getState()));
             }
         }
-        heapTimers(field(backend, "priorityQueuesManager"), backend, content);
+        heapTimers(field(backend, "priorityQueuesManager"), content);
     }
 
-    private static int group(Object key, CheckpointableKeyedStateBackend<?> backend) throws Exception {
-        return KeyGroupRangeAssignment.assignToKeyGroup(
-                key, ((AbstractKeyedStateBackend<?>) backend).getNumberOfKeyGroups());
-    }
-
-    private static void heapTimers(Object manager, CheckpointableKeyedStateBackend<?> backend, KeyedContent content)
-            throws Exception {
+    private static void heapTimers(Object manager, KeyedContent content) throws Exception {
         if (manager == null) {
             return; // RocksDB keeps the timers itself
         }
@@ -160,16 +159,17 @@ final class Dump {
             try (CloseableIterator<?> timers = entry.getValue().getPriorityQueue().iterator()) {
                 while (timers.hasNext()) {
                     InternalTimer<?, ?> timer = (InternalTimer<?, ?>) timers.next();
-                    content.timer(entry.getKey(), group(timer.getKey(), backend), timer);
+                    content.timer(entry.getKey(), content.group(timer.getKey()), timer);
                 }
             }
         }
     }
 
-    private static void rocks(CheckpointableKeyedStateBackend<?> backend, KeyedContent content) throws Exception {
+    /** RocksDB and ForSt. */
+    private static void rocks(Keyed watched, KeyedContent content) throws Exception {
+        Object backend = watched.backend;
         Object db = field(backend, "db");
         int prefix = field(backend, "keyGroupPrefixBytes");
-        TypeSerializer<?> keys = ((AbstractKeyedStateBackend<?>) backend).getKeySerializer();
         Map<String, Object> families = field(backend, "kvStateInformation");
         for (Map.Entry<String, Object> entry : families.entrySet()) {
             Object family = field(entry.getValue(), "columnFamilyHandle");
@@ -184,11 +184,42 @@ final class Dump {
                         content.timer(entry.getKey(), group, (InternalTimer<?, ?>) timers.deserialize(in));
                     }
                 } else {
-                    rocksState(entry.getKey(), (RegisteredKeyValueStateBackendMetaInfo<?, ?>) meta, keys, prefix, rows, content);
+                    rocksState(entry.getKey(), StateInfo.of(meta, stateOf(backend, entry.getKey())), watched.keys, prefix, rows, content);
                 }
             }
         }
-        heapTimers(field(backend, "heapPriorityQueuesManager"), backend, content);
+        heapTimers(field(backend, "heapPriorityQueuesManager"), content);
+    }
+
+    /** The state that the job has registered, without what adds the time to live. */
+    private static Object stateOf(Object backend, String name) throws Exception {
+        Object state = Dump.<Map<String, Object>>field(backend, "keyValueStatesByName").get(name);
+        return has(state, "original") ? field(state, "original") : state;
+    }
+
+    /** What the meta info of a state says: its kind and serializers. */
+    private record StateInfo(String kind, TypeSerializer<?> namespace, TypeSerializer<?> userKey, TypeSerializer<?> value) {
+        /**
+         * The asynchronous API has meta infos of its own: their serializer is the one of an element or of one value of a map. Flink 2.0 has the one of map keys
+         * only in the state itself.
+         */
+        static StateInfo of(Object meta, Object state) throws Exception {
+            String kind = call(meta, "getStateType").toString().toLowerCase(Locale.ROOT);
+            TypeSerializer<?> namespace = (TypeSerializer<?>) call(meta, "getNamespaceSerializer");
+            TypeSerializer<?> value = (TypeSerializer<?>) call(meta, "getStateSerializer");
+            TypeSerializer<?> userKey = null;
+            boolean classic = meta instanceof RegisteredKeyValueStateBackendMetaInfo;
+            if (classic && value instanceof ListSerializer && kind.equals("list")) {
+                value = ((ListSerializer<?>) value).getElementSerializer();
+            } else if (classic && value instanceof MapSerializer && kind.equals("map")) {
+                userKey = ((MapSerializer<?, ?>) value).getKeySerializer();
+                value = ((MapSerializer<?, ?>) value).getValueSerializer();
+            } else if (!classic && kind.equals("map")) {
+                userKey = has(meta, "userKeySerializerProvider")
+                        ? (TypeSerializer<?>) call(meta, "getUserKeySerializer") : field(state, "userKeySerializer");
+            }
+            return new StateInfo(kind, namespace, userKey, value);
+        }
     }
 
     /** The rows of a column family. ForSt has the classes of RocksDB in a package of its own, hence the reflection. */
@@ -199,53 +230,47 @@ final class Dump {
             rows = db.getClass().getMethod("newIterator", family.getClass()).invoke(db, family);
         }
 
-        private Object call(String method) throws Exception {
-            return rows.getClass().getMethod(method).invoke(rows);
-        }
-
         void seekToFirst() throws Exception {
-            call("seekToFirst");
+            call(rows, "seekToFirst");
         }
 
         void next() throws Exception {
-            call("next");
+            call(rows, "next");
         }
 
         boolean isValid() throws Exception {
-            return (boolean) call("isValid");
+            return (boolean) call(rows, "isValid");
         }
 
         byte[] key() throws Exception {
-            return (byte[]) call("key");
+            return (byte[]) call(rows, "key");
         }
 
         byte[] value() throws Exception {
-            return (byte[]) call("value");
+            return (byte[]) call(rows, "value");
         }
 
         @Override
         public void close() throws Exception {
-            call("close");
+            call(rows, "close");
         }
     }
 
     private static void rocksState(
-            String name, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, TypeSerializer<?> keys, int prefix,
-            Rows rows, KeyedContent content) throws Exception {
-        content.state(name, meta);
-        boolean ambiguous = CompositeKeySerializationUtils.isAmbiguousKeyPossible(keys, meta.getNamespaceSerializer());
+            String name, StateInfo info, TypeSerializer<?> keys, int prefix, Rows rows, KeyedContent content) throws Exception {
+        content.state(name, info);
+        boolean ambiguous = CompositeKeySerializationUtils.isAmbiguousKeyPossible(keys, info.namespace);
         Map<String, Map<Object, Object>> maps = new LinkedHashMap<>(); // rows of map state, by key and namespace
         for (rows.seekToFirst(); rows.isValid(); rows.next()) {
             DataInputDeserializer in = new DataInputDeserializer(rows.key());
             int group = CompositeKeySerializationUtils.readKeyGroup(prefix, in);
             Object key = CompositeKeySerializationUtils.readKey(keys, in, ambiguous);
-            Object namespace = CompositeKeySerializationUtils.readNamespace(meta.getNamespaceSerializer(), in, ambiguous);
-            switch (meta.getStateType()) {
-                case MAP: {
-                    MapSerializer<?, ?> map = (MapSerializer<?, ?>) meta.getStateSerializer();
-                    Object userKey = map.getKeySerializer().deserialize(in);
+            Object namespace = CompositeKeySerializationUtils.readNamespace(info.namespace, in, ambiguous);
+            switch (info.kind) {
+                case "map": {
+                    Object userKey = info.userKey.deserialize(in);
                     DataInputDeserializer value = new DataInputDeserializer(rows.value());
-                    Object userValue = value.readBoolean() ? null : map.getValueSerializer().deserialize(value);
+                    Object userValue = value.readBoolean() ? null : info.value.deserialize(value);
                     String at = json(key) + " " + json(namespace);
                     if (!maps.containsKey(at)) {
                         maps.put(at, new LinkedHashMap<>());
@@ -254,14 +279,13 @@ final class Dump {
                     maps.get(at).put(userKey, userValue);
                     break;
                 }
-                case LIST: {
-                    TypeSerializer<?> element = ((ListSerializer<?>) meta.getStateSerializer()).getElementSerializer();
-                    List<?> list = new ListDelimitedSerializer().deserializeList(rows.value(), element);
+                case "list": {
+                    List<?> list = new ListDelimitedSerializer().deserializeList(rows.value(), info.value);
                     content.entry(name, group, key, namespace, json(list));
                     break;
                 }
                 default: {
-                    Object value = meta.getStateSerializer().deserialize(new DataInputDeserializer(rows.value()));
+                    Object value = info.value.deserialize(new DataInputDeserializer(rows.value()));
                     content.entry(name, group, key, namespace, json(value));
                 }
             }
@@ -276,17 +300,20 @@ final class Dump {
         private final TreeMap<String, TreeMap<String, List<ObjectNode>>> services = new TreeMap<>();
         private final List<Runnable> unfinished = new ArrayList<>();
 
-        void state(String name, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
+        private final int groups;
+
+        KeyedContent(int groups) {
+            this.groups = groups;
+        }
+
+        int group(Object key) {
+            return KeyGroupRangeAssignment.assignToKeyGroup(key, groups);
+        }
+
+        void state(String name, StateInfo info) {
             ObjectNode head = Json.object();
-            StateDescriptor.Type type = meta.getStateType();
-            head.put("kind", type.name().toLowerCase(Locale.ROOT));
-            TypeSerializer<?> value = meta.getStateSerializer();
-            if (value instanceof ListSerializer) {
-                value = ((ListSerializer<?>) value).getElementSerializer();
-            } else if (value instanceof MapSerializer) {
-                value = ((MapSerializer<?, ?>) value).getValueSerializer();
-            }
-            if (value instanceof TtlStateFactory.TtlSerializer) {
+            head.put("kind", info.kind);
+            if (info.value instanceof TtlStateFactory.TtlSerializer) {
                 head.put("ttl", true);
             }
             heads.put(name, head);
@@ -405,6 +432,22 @@ final class Dump {
             mortal.put("ttl_timestamp", ((TtlValue<?>) value).getLastAccessTimestamp());
             mortal.set("value", json(((TtlValue<?>) value).getUserValue()));
             return mortal;
+        } else if (value instanceof Row) {
+            ArrayNode fields = Json.array();
+            Row row = (Row) value;
+            for (int i = 0; i < row.getArity(); i++) {
+                fields.add(json(row.getField(i)));
+            }
+            return fields;
+        } else if (value instanceof BinaryRowData) {
+            return Json.array().add(((BinaryRowData) value).getString(0).toString()).add(((BinaryRowData) value).getLong(1)); // as Values.rowData makes them
+        } else if (value instanceof GenericRecord) {
+            ObjectNode fields = Json.object();
+            GenericRecord record = (GenericRecord) value;
+            record.getSchema().getFields().forEach(f -> fields.set(f.name(), json(record.get(f.pos()))));
+            return fields;
+        } else if (value instanceof CharSequence) {
+            return make.textNode(value.toString()); // Avro's
         } else if (value instanceof TimeWindow) {
             return Json.object().put("start", ((TimeWindow) value).getStart()).put("end", ((TimeWindow) value).getEnd());
         }
@@ -453,7 +496,13 @@ final class Dump {
     // ---------------------------------------------------------------- reflection
 
     private static boolean has(Object object, String name) {
-        return find(object.getClass(), name) != null;
+        return object != null && find(object.getClass(), name) != null;
+    }
+
+    private static Object call(Object object, String method) throws Exception {
+        Method found = object.getClass().getMethod(method);
+        found.setAccessible(true);
+        return found.invoke(object);
     }
 
     @SuppressWarnings("unchecked")

@@ -1,10 +1,13 @@
 package spt.oracle;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
 
 /**
  * Through this the runner steers a job in its own process: how far the sources may go, and how far the others have come.
@@ -19,6 +22,8 @@ final class Gate {
     private volatile int open;
     private volatile CompletableFuture<Void> moved = new CompletableFuture<>();
     private volatile boolean slow;
+    private volatile long watermark = Long.MIN_VALUE;
+    private final List<ObjectNode> fired = new ArrayList<>();
 
     static Gate open(String run) {
         return GATES.computeIfAbsent(run, name -> new Gate());
@@ -54,6 +59,30 @@ final class Gate {
     /** Completes when the stage next changes. Take it before asking for the stage. */
     CompletableFuture<Void> moved() {
         return moved;
+    }
+
+    /** Lets the sources emit a watermark. */
+    void watermark(long newWatermark) {
+        watermark = newWatermark;
+        wake();
+    }
+
+    long watermark() {
+        return watermark;
+    }
+
+    /** A timer fired. */
+    void fire(ObjectNode timer) {
+        synchronized (fired) {
+            fired.add(timer);
+        }
+        count("fired");
+    }
+
+    List<ObjectNode> fired() {
+        synchronized (fired) {
+            return new ArrayList<>(fired);
+        }
     }
 
     /** A split has been read to the limit of the stage. */

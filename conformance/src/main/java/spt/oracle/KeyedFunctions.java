@@ -1,9 +1,11 @@
 package spt.oracle;
 
 import java.time.Duration;
+import java.util.List;
 import org.apache.flink.api.common.functions.AggregateFunction;
 import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.functions.RichMapFunction;
+import org.apache.flink.api.common.functions.RuntimeContext;
 import org.apache.flink.api.common.state.AggregatingState;
 import org.apache.flink.api.common.state.AggregatingStateDescriptor;
 import org.apache.flink.api.common.state.ListState;
@@ -20,13 +22,18 @@ import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.functions.KeySelector;
 import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.flink.streaming.api.TimeDomain;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
+import org.apache.flink.streaming.api.functions.windowing.WindowFunction;
+import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
+import org.apache.flink.types.Row;
 import org.apache.flink.util.Collector;
 
 /** The functions with keyed state, and the keys. */
 final class KeyedFunctions {
     /** 2100-01-01: processing-time timers that stay where they are. */
-    private static final long FAR_AWAY = 4_102_444_800_000L;
+    static final long FAR_AWAY = 4_102_444_800_000L;
 
     /** One state of every kind, three with time to live, timers of both kinds. */
     static final class Kinds extends KeyedProcessFunction<Object, Long, Long> {
@@ -86,7 +93,7 @@ final class KeyedFunctions {
                     ? getRuntimeContext().getMapState(mortal(new MapStateDescriptor<>(name, key, value), ttl)) : null;
         }
 
-        private static <D extends StateDescriptor<?, ?>> D mortal(D descriptor, boolean ttl) {
+        static <D extends StateDescriptor<?, ?>> D mortal(D descriptor, boolean ttl) {
             if (ttl) {
                 descriptor.enableTimeToLive(StateTtlConfig.newBuilder(Duration.ofDays(10_000)).build());
             }
@@ -113,6 +120,93 @@ final class KeyedFunctions {
             if (n % 3 == 0) {
                 context.timerService().registerProcessingTimeTimer(FAR_AWAY + n);
             }
+            Gate.open(run).count("keyed");
+            out.collect(n);
+        }
+
+        @Override
+        public void onTimer(long timestamp, OnTimerContext context, Collector<Long> out) {
+            fired(run, timestamp, context);
+        }
+    }
+
+    /** Tells the gate that a timer fired. */
+    static void fired(String run, long timestamp, KeyedProcessFunction<Object, Long, Long>.OnTimerContext context) {
+        ObjectNode timer = Json.object();
+        timer.put("operator", "keyed");
+        timer.put("domain", context.timeDomain() == TimeDomain.EVENT_TIME ? "event" : "processing");
+        timer.set("key", Dump.json(context.getCurrentKey()));
+        timer.put("timestamp", timestamp);
+        Gate.open(run).fire(timer);
+    }
+
+    /** Tells the gate of a window that its timer fired, with its key and average. */
+    static final class Closed implements WindowFunction<Double, Double, Object, TimeWindow> {
+        private final String run;
+
+        Closed(String run) {
+            this.run = run;
+        }
+
+        @Override
+        public void apply(Object key, TimeWindow window, Iterable<Double> averages, Collector<Double> out) {
+            for (Double average : averages) {
+                ObjectNode timer = Json.object();
+                timer.put("operator", "window");
+                timer.put("domain", "event");
+                timer.set("key", Dump.json(key));
+                timer.put("timestamp", window.maxTimestamp());
+                timer.put("value", average);
+                Gate.open(run).fire(timer);
+                out.collect(average);
+            }
+        }
+    }
+
+    /** What Kinds lacks: the other kinds with time to live, maps with nulls, and states without entries. */
+    static final class More extends KeyedProcessFunction<Object, Long, Long> {
+        private static final List<String> KINDS = List.of("never", "cleared");
+        private final String run;
+        private transient ReducingState<Long> ttlSum;
+        private transient AggregatingState<Long, Double> ttlAverage;
+        private transient MapState<Long, Values.Item> ttlItems;
+        private transient MapState<String, String> nulls;
+        private transient ValueState<Long> value;
+        private transient ListState<Long> list;
+        private transient MapState<Long, Long> map;
+
+        More(String run) {
+            this.run = run;
+        }
+
+        @Override
+        public void open(OpenContext context) {
+            RuntimeContext states = getRuntimeContext();
+            ttlSum = states.getReducingState(Kinds.mortal(new ReducingStateDescriptor<>("ttl-sum", Long::sum, Types.LONG), true));
+            ttlAverage = states.getAggregatingState(Kinds.mortal(
+                    new AggregatingStateDescriptor<>("ttl-average", new Average(null, null), Values.SUM_AND_COUNT), true));
+            ttlItems = states.getMapState(Kinds.mortal(new MapStateDescriptor<>("ttl-items", Types.LONG, Values.ITEM), true));
+            nulls = states.getMapState(new MapStateDescriptor<>("nulls", Types.STRING, Types.STRING));
+            for (String name : KINDS) { // the last ones are used
+                value = states.getState(new ValueStateDescriptor<>(name + "-value", Types.LONG));
+                list = states.getListState(new ListStateDescriptor<>(name + "-list", Types.LONG));
+                map = states.getMapState(new MapStateDescriptor<>(name + "-map", Types.LONG, Types.LONG));
+                states.getReducingState(new ReducingStateDescriptor<>(name + "-sum", Long::sum, Types.LONG));
+            }
+        }
+
+        @Override
+        public void processElement(Long n, Context context, Collector<Long> out) throws Exception {
+            ttlSum.add(n);
+            ttlAverage.add(n);
+            ttlItems.put(n % 3, n % 2 == 0 ? null : Values.item(n));
+            nulls.put("n" + n % 5, n % 2 == 0 ? null : Values.text(n));
+            value.update(n);
+            list.add(n);
+            map.put(n, n);
+            value.clear();
+            list.clear();
+            map.clear();
             Gate.open(run).count("keyed");
             out.collect(n);
         }
@@ -218,6 +312,12 @@ final class KeyedFunctions {
                 return n -> (K) Tuple2.of("k" + n % keys % 3, n % keys);
             case "pojo":
                 return n -> (K) new Values.Item(n % keys, "key-" + n % keys, (int) (n % keys), false);
+            case "row":
+                return n -> (K) Row.of("key-" + n % keys, n % keys, n % keys % 3 == 0 ? null : (int) (n % keys));
+            case "rowdata":
+                return n -> (K) Values.rowData(n % keys);
+            case "avro":
+                return n -> (K) Values.record(n % keys);
             default:
                 throw new IllegalArgumentException("unknown key type " + options.keyType);
         }
@@ -232,6 +332,12 @@ final class KeyedFunctions {
                 return (TypeInformation<K>) Types.STRING;
             case "tuple":
                 return (TypeInformation<K>) Values.NAMED_LONG;
+            case "row":
+                return (TypeInformation<K>) Values.ROW;
+            case "rowdata":
+                return (TypeInformation<K>) Values.ROW_DATA;
+            case "avro":
+                return (TypeInformation<K>) Values.RECORD;
             default:
                 return (TypeInformation<K>) Values.ITEM;
         }

@@ -74,6 +74,15 @@ public final class Main {
                 answer.set("restored", runner.restore(request.path("snapshot").asText(), options, choices));
                 return answer;
             }
+            case "fire": {
+                Options options = Json.read(request.path("options"), Options.class);
+                Choices choices = Json.read(request.path("choices"), Choices.class);
+                ObjectNode answer = Json.object();
+                answer.set("fired", runner.fire(
+                        request.path("snapshot").asText(), options, choices,
+                        List.of(Json.read(request.path("watermarks"), Long[].class)), List.of(Json.read(request.path("counts"), Integer[].class))));
+                return answer;
+            }
             case "metadata": {
                 ObjectNode answer = Json.object();
                 answer.set("metadata", MetadataDump.of(request.path("snapshot").asText()));

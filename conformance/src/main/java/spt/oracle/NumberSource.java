@@ -8,6 +8,7 @@ import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.connector.source.Boundedness;
@@ -166,6 +167,7 @@ final class NumberSource
         private final Gate gate;
         private final Deque<Position> positions = new ArrayDeque<>();
         private CompletableFuture<Void> available = CompletableFuture.completedFuture(null);
+        private long watermark = Long.MIN_VALUE;
 
         Reader(Plan plan) {
             this.plan = plan;
@@ -176,6 +178,10 @@ final class NumberSource
         public InputStatus pollNext(ReaderOutput<Long> output) {
             CompletableFuture<Void> moved = gate.moved();
             int stage = gate.stage();
+            if (gate.watermark() > watermark) {
+                watermark = gate.watermark();
+                output.emitWatermark(new Watermark(watermark));
+            }
             for (Position position : positions) {
                 if (!gate.opens(Integer.parseInt(position.split.splitId()) - 1)) {
                     continue;

@@ -3,6 +3,7 @@ package spt.oracle;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** What job runs and how its snapshot is taken. The names are those of about.json. */
 public final class Options implements Serializable {
@@ -18,6 +19,8 @@ public final class Options implements Serializable {
     public boolean unaligned; // with in-flight data
     public boolean fileMerging;
     public boolean heapTimers; // with rocksdb
+    public boolean asynchronous; // the asynchronous state API, from 2.0 on
+    public Map<String, String> configuration = Map.of(); // more options of the job
     public int checkpoints = 1; // how many are taken, with more elements before each; the last one counts
     public int elements = 6; // emitted before each checkpoint; and the scale of list states
     public int keys = 12;
@@ -28,7 +31,7 @@ public final class Options implements Serializable {
     public int blob; // size of an element in an extra list state; 0: no such state
     public int inlineThreshold = -1; // bytes; -1: Flink's default
     public int seed = 1;
-    public String keyType = "long"; // string, tuple, pojo
+    public String keyType = "long"; // string, tuple, pojo, row, rowdata, avro
     public String at; // the folder that the snapshot names in its absolute paths; or a URI of another file system, below which it stays
 
     boolean remote() {

@@ -33,6 +33,7 @@ import org.apache.flink.runtime.jobgraph.SavepointRestoreSettings;
 import org.apache.flink.runtime.minicluster.MiniCluster;
 import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
 import org.apache.flink.runtime.util.EnvironmentInformation;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.graph.StreamGraph;
@@ -78,7 +79,7 @@ final class Runner implements AutoCloseable {
      * Anybody who reaches the REST port can run code here, so every socket that Flink opens is bound to the loopback address. An "address" option is only what Flink
      * tells others; the "bind" options decide where it listens. TestListensOnLoopbackOnly reads the sockets of this process.
      */
-    private static void listenOnLoopbackOnly(Configuration configuration) {
+    static void listenOnLoopbackOnly(Configuration configuration) {
         configuration.setString("rest.bind-port", "0"); // any free one: several versions run at once
         for (String option : new String[] {
             "rest.address", "rest.bind-address", "jobmanager.rpc.address", "jobmanager.bind-host", "taskmanager.host", "taskmanager.bind-host"
@@ -137,6 +138,24 @@ final class Runner implements AutoCloseable {
             }
             return job.dump(true);
         }
+    }
+
+    /**
+     * Restores the job from a snapshot, and lets time pass: one watermark after the other. Shows for each which timers fired since the one before. Without watermarks, only
+     * timers of processing time in the past fire. The counts say for how many to wait; more than that are seen too.
+     */
+    ArrayNode fire(String snapshot, Options options, Choices choices, List<Long> watermarks, List<Integer> counts) throws Exception {
+        ArrayNode steps = Json.array();
+        try (Job job = new Job(options, choices, SavepointRestoreSettings.forPath(snapshot, choices.allowNonRestored))) {
+            int before = 0;
+            for (int i = 0; i < watermarks.size(); i++) {
+                List<ObjectNode> fired = job.fire(watermarks.get(i), before + counts.get(i));
+                ArrayNode step = steps.addArray();
+                fired.subList(before, fired.size()).forEach(step::add);
+                before = fired.size();
+            }
+        }
+        return steps;
     }
 
     /** Restores the job from a snapshot that stands in options.at, lets it go on, and takes its next snapshot there. */
@@ -201,6 +220,8 @@ final class Runner implements AutoCloseable {
             c.setString("state.backend.incremental", String.valueOf(options.incremental));
             c.setString("execution.checkpointing.incremental", String.valueOf(options.incremental));
             c.setString("state.backend.rocksdb.memory.managed", "false");
+            c.setString("state.backend.forst.memory.managed", "false");
+            c.setString("execution.async-state.active-buffer-size", "1"); // else each access waits a second for more
             c.setString("state.backend.rocksdb.use-ingest-db-restore-mode", String.valueOf(choices.ingest));
             c.setString("state.backend.rocksdb.timer-service.factory", options.heapTimers ? "HEAP" : "ROCKSDB");
             c.setString("state.backend.rocksdb.localdir", scratch.resolve("rocksdb").toString());
@@ -220,6 +241,7 @@ final class Runner implements AutoCloseable {
                 c.setString("execution.checkpointing.data-inline-threshold", options.inlineThreshold + " b");
             }
             c.setString("restart-strategy.type", "none");
+            options.configuration.forEach(c::setString);
             return c;
         }
 
@@ -340,6 +362,16 @@ final class Runner implements AutoCloseable {
             });
         }
 
+        /** Emits a watermark, waits for as many timers as are expected, but not forever, and for those that come with them. */
+        List<ObjectNode> fire(long watermark, int expected) throws Exception {
+            gate.watermark(watermark);
+            for (int look = 0; look < 500 && gate.fired().size() < expected; look++) {
+                Thread.sleep(10);
+            }
+            cluster.triggerCheckpoint(id, CheckpointType.CONFIGURED).get(PATIENCE, TimeUnit.MILLISECONDS); // behind the watermark
+            return gate.fired();
+        }
+
         ObjectNode dump(boolean asRestored) throws Exception {
             return Watch.of(run).dump(options, names, asRestored);
         }
@@ -372,7 +404,7 @@ final class Runner implements AutoCloseable {
         }
     }
 
-    private static void await(String what, BooleanSupplier condition) {
+    static void await(String what, BooleanSupplier condition) {
         long deadline = System.currentTimeMillis() + PATIENCE;
         while (!condition.getAsBoolean()) {
             if (System.currentTimeMillis() > deadline) {

@@ -10,7 +10,10 @@ import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
+import org.apache.flink.streaming.api.windowing.assigners.EventTimeSessionWindows;
 import org.apache.flink.streaming.api.windowing.assigners.TumblingEventTimeWindows;
+import org.apache.flink.streaming.api.windowing.assigners.WindowAssigner;
+import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 
 /** Builds the job of a shape. */
 final class Shapes {
@@ -70,21 +73,26 @@ final class Shapes {
             }
             case "keyed": {
                 keyedOperators = new String[] {"keyed", "window"};
-                KeyedStream<Long, Object> keyed = slowed(numbers)
-                        .keyBy(KeyedFunctions.key(options), KeyedFunctions.keyType(options));
-                sink(named(keyed.process(new KeyedFunctions.Kinds(run, choices)), "keyed"), "sink");
-                DataStream<Double> averages = named(
-                        keyed.window(TumblingEventTimeWindows.of(Duration.ofSeconds(1)))
-                                .aggregate(new KeyedFunctions.Average(run, "window"), Values.SUM_AND_COUNT,
-                                        Types.DOUBLE),
-                        "window");
-                sink(averages, "window-sink");
+                KeyedStream<Long, Object> keyed = keyed(numbers);
+                if (options.asynchronous) {
+                    keyed = Versioned.asynchronous(keyed);
+                    sink(named(Versioned.asynchronousKinds(keyed, run), "keyed"), "sink");
+                } else {
+                    sink(named(keyed.process(new KeyedFunctions.Kinds(run, choices)), "keyed"), "sink");
+                }
+                sink(averages(keyed, "window", TumblingEventTimeWindows.of(Duration.ofSeconds(1))), "window-sink");
+                break;
+            }
+            case "keyed-more": { // a key sees every twelfth number, 1.2 s apart: some sessions have one number, some several
+                keyedOperators = new String[] {"keyed", "sessions"};
+                KeyedStream<Long, Object> keyed = keyed(numbers);
+                sink(named(keyed.process(new KeyedFunctions.More(run)), "keyed"), "sink");
+                sink(averages(keyed, "sessions", EventTimeSessionWindows.withGap(Duration.ofMillis(1500))), "sessions-sink");
                 break;
             }
             case "counts": {
                 keyedOperators = new String[] {"keyed"};
-                KeyedStream<Long, Object> keyed = slowed(numbers)
-                        .keyBy(KeyedFunctions.key(options), KeyedFunctions.keyType(options));
+                KeyedStream<Long, Object> keyed = keyed(numbers);
                 sink(named(keyed.process(new KeyedFunctions.Counts(run, choices)), "counts"), "sink");
                 break;
             }
@@ -109,6 +117,18 @@ final class Shapes {
                         WatermarkStrategy.noWatermarks(), name)
                 .setParallelism(parallelism)
                 .uid(choices.uid(name));
+    }
+
+    private KeyedStream<Long, Object> keyed(DataStream<Long> numbers) {
+        return slowed(numbers).keyBy(KeyedFunctions.key(options), KeyedFunctions.keyType(options));
+    }
+
+    /** The average of each key and window. */
+    private DataStream<Double> averages(KeyedStream<Long, Object> keyed, String name, WindowAssigner<Object, TimeWindow> windows) {
+        return named(
+                keyed.window(windows).aggregate(
+                        new KeyedFunctions.Average(run, name), new KeyedFunctions.Closed(run), Values.SUM_AND_COUNT, Types.DOUBLE),
+                name);
     }
 
     /** With in-flight data: a channel, then an operator that lets it pile up. */

@@ -6,7 +6,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.flink.api.common.TaskInfo;
-import org.apache.flink.runtime.state.CheckpointableKeyedStateBackend;
 import org.apache.flink.runtime.state.OperatorStateBackend;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
@@ -21,7 +20,7 @@ final class Watch {
     private static final class Subtask {
         OperatorStateBackend operator;
         ObjectNode restored; // what the operator backend held before any user code ran
-        CheckpointableKeyedStateBackend<?> keyed;
+        Dump.Keyed keyed;
     }
 
     private static final class Operator {
@@ -55,7 +54,7 @@ final class Watch {
         subtask.restored = Dump.operatorState(backend);
     }
 
-    synchronized void keyed(String identifier, TaskInfo task, CheckpointableKeyedStateBackend<?> backend) {
+    synchronized void keyed(String identifier, TaskInfo task, Dump.Keyed backend) {
         subtask(identifier, task).keyed = backend;
     }
 

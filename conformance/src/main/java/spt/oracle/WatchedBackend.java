@@ -7,6 +7,7 @@ import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.ReadableConfig;
 import org.apache.flink.configuration.StateBackendOptions;
 import org.apache.flink.core.execution.SavepointFormatType;
+import org.apache.flink.runtime.state.AsyncKeyedStateBackend;
 import org.apache.flink.runtime.state.CheckpointableKeyedStateBackend;
 import org.apache.flink.runtime.state.KeyedStateBackendParametersImpl;
 import org.apache.flink.runtime.state.OperatorStateBackend;
@@ -64,8 +65,29 @@ public final class WatchedBackend implements StateBackend {
             throws Exception {
         CheckpointableKeyedStateBackend<K> backend = real.createKeyedStateBackend(
                 new KeyedStateBackendParametersImpl<>(parameters).setTtlTimeProvider(() -> NOW));
-        Watch.of(run).keyed(parameters.getOperatorIdentifier(), parameters.getEnv().getTaskInfo(), backend);
+        watch(parameters, backend);
         return backend;
+    }
+
+    /** A raw type, for 1.20 declares one; it never calls this. */
+    @Override
+    @SuppressWarnings({"rawtypes", "unchecked"})
+    public <K> AsyncKeyedStateBackend createAsyncKeyedStateBackend(KeyedStateBackendParameters<K> parameters) throws Exception {
+        AsyncKeyedStateBackend backend = real.createAsyncKeyedStateBackend(
+                new KeyedStateBackendParametersImpl<>(parameters).setTtlTimeProvider(() -> NOW));
+        watch(parameters, backend);
+        return backend;
+    }
+
+    private void watch(KeyedStateBackendParameters<?> parameters, Object backend) {
+        Watch.of(run).keyed(
+                parameters.getOperatorIdentifier(), parameters.getEnv().getTaskInfo(),
+                new Dump.Keyed(backend, parameters.getKeySerializer(), parameters.getKeyGroupRange(), parameters.getNumberOfKeyGroups()));
+    }
+
+    @Override
+    public boolean supportsAsyncKeyedStateBackend() {
+        return real.supportsAsyncKeyedStateBackend();
     }
 
     @Override

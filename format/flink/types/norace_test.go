@@ -1,5 +1,0 @@
-//go:build !race
-
-package types_test
-
-const raced = false
