@@ -57,8 +57,11 @@ func TestRawTimers(t *testing.T) {
 		}
 		gone := 0
 		fewer, _, err := transform.Filter(t.Context(), canonical, transform.FilterOptions{
-			Keyed:     func(s format.KeyedState) bool { return s.Kind == types.Timers },
-			KeepEntry: func(transform.FilterEntry) (bool, error) { gone++; return gone > 1, nil },
+			Keyed: func(s format.KeyedState) bool { return s.Kind == types.Timers },
+			Jobs:  1,
+			KeepEntries: func(transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+				return func(*format.KeyedEntry) (bool, error) { gone++; return gone > 1, nil }, nil
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
