@@ -76,6 +76,7 @@ var ended = regexp.MustCompile(`from pre Flink 1\.8 savepoints|Please upgrade fi
 // Flink 1.20 restores what 1.8 and later wrote, 1.16 all. The only reason not to compare
 // is that Flink does not have the class of a serializer.
 func TestEntriesOfOlderReleases(t *testing.T) {
+	t.Parallel()
 	for _, judge := range []struct {
 		version string
 		oldest  int // release 1.x that it reads

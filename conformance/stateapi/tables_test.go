@@ -39,6 +39,7 @@ type table struct {
 // TestTables: Flink 2.3 runs the statements that schema --as sql prints, and their rows
 // are what the states held.
 func TestTables(t *testing.T) {
+	t.Parallel()
 	cmd := conformance.Command(t, "stateapi", "flink-2.3", "spt.stateapi.Tables")
 	tables := []table{createdTable(t)}
 	for _, x := range []struct {
