@@ -27,11 +27,13 @@ func timerRewrites() []keyedRewrite {
 	})
 	return append(all, keyedRewrite{
 		name: "filter-timers",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{
 				Operators: format.Selector{"keyed"},
 				Keyed:     func(s format.KeyedState) bool { return s.Kind == types.Timers },
-				KeepEntry: func(e transform.FilterEntry) (bool, error) { return e.Time%2 == 0, nil },
+				KeepEntries: func(transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+					return func(e *format.KeyedEntry) (bool, error) { return e.Time%2 == 0, nil }, nil
+				},
 			})
 			return v, err
 		},
@@ -55,8 +57,8 @@ func TestTimersFire(t *testing.T) {
 				s := madeOnce(t, f, encoding)
 				truth := rewrite.truth(t, f, s, encoding)
 				edit := rewrite.edit
-				rewrite.edit = func(in format.View) (format.View, error) {
-					v, err := edit(in)
+				rewrite.edit = func(t *testing.T, in format.View) (format.View, error) {
+					v, err := edit(t, in)
 					if err == nil {
 						v, _, err = transform.ShiftTimers(t.Context(), v, transform.ShiftTimersOptions{By: overdue, States: format.Globs{"_timer_state/processing_*"}})
 					}

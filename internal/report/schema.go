@@ -17,7 +17,8 @@ import (
 type Schema struct {
 	Operators []SchemaOperator `json:"operators"`
 
-	run *Run
+	coordinators []SchemaOperator // operators whose coordinators have state
+	run          *Run
 }
 
 // SchemaOperator is the types of the states of an operator.
@@ -77,7 +78,8 @@ type SchemaField struct {
 // NewSchema returns an empty answer.
 func (r *Run) NewSchema() *Schema { return &Schema{Operators: []SchemaOperator{}, run: r} }
 
-// Add adds the types of an operator, of the states that keep picks.
+// Add adds the types of an operator, of the states that keep picks. The state of a
+// coordinator has the name "".
 func (s *Schema) Add(op *format.Operator, all reader.OperatorTypes, keep func(state string) bool) {
 	o := SchemaOperator{Operator: s.run.Label(op), ID: op.ID.String(), States: []SchemaState{}, keys: all.Keys}
 	count := map[[2]string]int{}
@@ -107,6 +109,9 @@ func (s *Schema) Add(op *format.Operator, all reader.OperatorTypes, keep func(st
 	}
 	if len(o.States)+len(o.Unread) > 0 {
 		s.Operators = append(s.Operators, o)
+	}
+	if op.Coordinator != nil && keep("") {
+		s.coordinators = append(s.coordinators, o)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/schema"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -43,6 +44,11 @@ func (s *Schema) As(language string) *SchemaText {
 		}
 		out.Schemas = append(out.Schemas, row)
 	})
+	if language == AsJSONSchema {
+		for _, op := range s.coordinators {
+			out.Schemas = append(out.Schemas, StateSchema{Operator: op.Operator, ID: op.ID, Schema: coordinatorSchema(&op)})
+		}
+	}
 	return out
 }
 
@@ -52,9 +58,6 @@ func (st *SchemaState) element() *types.Type {
 	v := st.of.Value
 	if st.Keyed { // the time is a member of its own
 		v = userValue(v)
-	}
-	if st.Connector != "" {
-		return &types.Type{Kind: types.TypeAny}
 	}
 	if v != nil && st.of.Keyed == "list" {
 		return &types.Type{Kind: types.TypeList, Parts: []*types.Type{v}}
@@ -85,41 +88,81 @@ func (st *SchemaState) avro(op *SchemaOperator) any {
 	if st.of.Keyed == types.Timers {
 		add("timestamp", &types.Type{Kind: types.TypeInt, Bits: 64})
 	}
-	add("value", st.element())
+	if st.Connector != "" {
+		add("value", &types.Type{Kind: types.TypeAny})
+	} else {
+		add("value", st.element())
+	}
 	return schema.Avro(entry, st.State)
 }
 
 // jsonSchema returns the schema of the lines of cat for a state.
 func (st *SchemaState) jsonSchema(op *SchemaOperator) any {
-	constant := func(v any) schema.Object { return schema.Object{{Name: "const", Value: v}} }
-	var d schema.JSONDocument
-	properties := schema.Object{}.With("operator", constant(op.Operator)).With("id", constant(op.ID)).With("state", constant(st.State)).With("kind", constant(st.Kind))
-	add := func(name string, t *types.Type) {
-		if t != nil {
-			properties = properties.With(name, d.Of(t))
-		}
-	}
+	l := newLineSchema(op, st.State, st.Kind)
 	switch {
 	case st.Keyed:
 		if len(op.keys) == 1 {
-			add("key", op.keys[0])
+			l.add("key", op.keys[0])
 		}
-		add("namespace", st.of.Namespace)
-		add("user_key", st.of.UserKey)
+		l.add("namespace", st.of.Namespace)
+		l.add("user_key", st.of.UserKey)
 	default:
-		add("key", st.of.UserKey)
+		l.add("key", st.of.UserKey)
 	}
-	required := []string{"operator", "id", "state", "kind"}
 	value := st.element()
-	add("value", value)
-	out := schema.Object{}.With("$schema", schema.Draft).With("title", op.Operator+"/"+st.State).With("type", "object")
-	properties = properties.With("value_base64", schema.Object{{Name: "type", Value: "string"}})
-	out = out.With("properties", properties).With("required", required)
+	if structures, ok := connector.ElementTypes(st.of.Name.String()); ok && st.Connector != "" {
+		value = l.define(structures, value)
+	}
+	return l.end(value)
+}
+
+// coordinatorSchema returns the schema of the line of cat for the state of a coordinator.
+func coordinatorSchema(op *SchemaOperator) any {
+	l := newLineSchema(op, "", "coordinator")
+	return l.end(l.define(connector.CoordinatorTypes(""), nil))
+}
+
+// lineSchema is the schema of lines of cat under construction.
+type lineSchema struct {
+	title      string
+	properties schema.Object
+	values     schema.JSONDocument
+}
+
+func newLineSchema(op *SchemaOperator, state, kind string) *lineSchema {
+	constant := func(v any) schema.Object { return schema.Object{{Name: "const", Value: v}} }
+	return &lineSchema{title: op.Operator + "/" + state, properties: schema.Object{}.With("operator", constant(op.Operator)).With("id", constant(op.ID)).With("state", constant(state)).With("kind", constant(kind))}
+}
+
+func (l *lineSchema) add(name string, t *types.Type) {
+	if t != nil {
+		l.properties = l.properties.With(name, l.values.Of(t))
+	}
+}
+
+// define adds the structures of a connector, and returns the type of an element of it or
+// of another type, which may be nil.
+func (l *lineSchema) define(structures *connector.Types, other *types.Type) *types.Type {
+	for _, def := range structures.Defs {
+		l.values.Define(def.Name, def.Type)
+	}
+	if other == nil {
+		return structures.Of
+	}
+	return &types.Type{Kind: types.TypeChoice, Parts: []*types.Type{structures.Of, other}}
+}
+
+// end returns the schema of lines with values of a type, which is nil if they are not
+// decoded.
+func (l *lineSchema) end(value *types.Type) any {
+	l.add("value", value)
+	out := schema.Object{}.With("$schema", schema.Draft).With("title", l.title).With("type", "object")
+	out = out.With("properties", l.properties.With("value_base64", schema.Object{{Name: "type", Value: "string"}})).With("required", []string{"operator", "id", "state", "kind"})
 	if value != nil {
 		need := func(name string) schema.Object { return schema.Object{{Name: "required", Value: []string{name}}} }
 		out = out.With("oneOf", []any{need("value"), need("value_base64")})
 	}
-	if defs := d.Defs(); defs != nil {
+	if defs := l.values.Defs(); defs != nil {
 		out = out.With("$defs", defs)
 	}
 	return out

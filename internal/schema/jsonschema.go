@@ -22,6 +22,13 @@ type JSONDocument struct {
 // Defs returns the definitions of the records that the types refer to, or nil.
 func (d *JSONDocument) Defs() Object { return d.defs }
 
+// Define adds the definition of a record with a class, which the types refer to by name.
+func (d *JSONDocument) Define(name string, t *types.Type) {
+	d.defs = d.defs.With(name, nil)
+	i := len(d.defs) - 1
+	d.defs[i].Value = d.fields(t, t.Class)
+}
+
 // Of returns the schema of the JSON of a type, as docs/json.md describes it.
 func (d *JSONDocument) Of(t *types.Type) any {
 	if d.refs == nil {

@@ -1,8 +1,11 @@
 package sptest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,19 +19,28 @@ import (
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
+// ConnectorVectorFiles are the files of vectors: the lines of Flink whose own connectors
+// wrote them, and "other" connectors. See conformance/connectors.
+var ConnectorVectorFiles = []string{"1.20", "2.0", "2.3", "other"}
+
 // ConnectorVector is a structure as the serializer of a connector has written it, and
-// what it says. See conformance/connectors.
+// what it says.
 type ConnectorVector struct {
-	Class   string
-	Version int32
-	Bytes   []byte
-	Text    string
+	Class    string
+	Version  int32 // 0 if none is stored
+	Bytes    []byte
+	JSON     string // as the connector's getters state it
+	Artifact string // the serializer's: flink-connector-kafka-3.4.0-1.20
 }
 
-// ConnectorVectors returns the vectors that are stored for a line of Flink.
-func ConnectorVectors(t testing.TB, line string) []ConnectorVector {
+// ConnectorVectors returns the vectors of a file.
+func ConnectorVectors(t testing.TB, file string) []ConnectorVector {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "format", "flink", "connector", "testdata", "vectors-"+line+".tsv"))
+	root := testenv.ModuleRoot(t)
+	if filepath.Base(root) == "tools" { // a module in the module
+		root = filepath.Dir(root)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "format", "flink", "connector", "testdata", "vectors-"+file+".tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +51,11 @@ func ConnectorVectors(t testing.TB, line string) []ConnectorVector {
 	return all
 }
 
-// ParseConnectorVectors reads lines of class, version, bytes in hex, and text.
+// ParseConnectorVectors reads lines of class, version, bytes in hex, JSON, and artifact.
 func ParseConnectorVectors(text string) (all []ConnectorVector, err error) {
 	for line := range strings.Lines(text) {
 		parts := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(parts) != 4 {
+		if len(parts) != 5 {
 			return nil, fmt.Errorf("%d parts: %q", len(parts), line)
 		}
 		version, err := strconv.ParseInt(parts[1], 10, 32)
@@ -54,7 +66,7 @@ func ParseConnectorVectors(text string) (all []ConnectorVector, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, ConnectorVector{parts[0], int32(version), p, parts[3]})
+		all = append(all, ConnectorVector{parts[0], int32(version), p, parts[3], parts[4]})
 	}
 	return all, nil
 }
@@ -67,133 +79,121 @@ func (v *ConnectorVector) Framed() []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(v.Version)), sized(v.Bytes)...)
 }
 
-// byteArrayMeta is enough of a state meta info for a state of byte arrays.
-var byteArrayMeta = []byte("org.apache.flink.api.common.typeutils.base.array.BytePrimitiveArraySerializer")
+// AllConnectorSerializers is a state meta info in which every state of a connector finds
+// its serializer.
+const AllConnectorSerializers = "BytePrimitiveArraySerializer KafkaTopicPartition StreamShardMetadata FlinkKafkaProducer SortedMapSerializer"
 
-// In returns the structure as Flink stores it, and the codec of that.
+// structure returns the row of the vector in the table of connectors.
+func (v *ConnectorVector) structure(t testing.TB) connector.Structure {
+	t.Helper()
+	all := connector.Structures()
+	i := slices.IndexFunc(all, func(s connector.Structure) bool { return s.Class == v.Class })
+	if i < 0 {
+		t.Fatalf("the table has no %s", v.Class)
+	}
+	return all[i]
+}
+
+// InCoordinator reports whether the structure is stored in the state of a coordinator.
+func (v *ConnectorVector) InCoordinator(t testing.TB) bool { return v.structure(t).State == "" }
+
+// In returns the structure as Flink stores it, and the codec of that. The bytes of the
+// structure are the last ones.
 func (v *ConnectorVector) In(t testing.TB) (value.Codec, []byte) {
 	t.Helper()
-	state := "SourceReaderState"
+	s := v.structure(t)
 	p := sized(v.Framed())
-	switch v.Class {
-	case "KafkaSourceEnumState", "NumberSequenceSplits", "PendingSplitsCheckpoint":
-		return connector.Coordinator(""), append([]byte{0, 0, 0, 1}, v.Framed()...)
-	case "KafkaWriterState":
-		state = "writer_raw_states"
-	case "KafkaCommittable":
-		state = "streaming_committer_raw_states"
+	name, committable := strings.CutSuffix(s.State, ", in a committer")
+	switch {
+	case s.State == "":
+		return connector.Coordinator(s.Connector), append([]byte{0, 0, 0, 1}, v.Framed()...)
+	case committable:
 		// A collector of version 1: magic number, version, count, and each with its length.
 		body := binary.BigEndian.AppendUint32([]byte{0xb9, 0x1f, 0x25, 0x2c}, uint32(v.Version))
 		body = append(append(body, 0, 0, 0, 1), sized(v.Bytes)...)
 		p = sized(append([]byte{0, 0, 0, 1}, sized(body)...))
+	case len(s.Versions) == 0: // with a serializer of its own
+		p = v.Bytes
 	}
-	c, ok := connector.Elements(state, byteArrayMeta)
+	c, ok := connector.Elements(name, []byte(AllConnectorSerializers))
 	if !ok {
-		t.Fatalf("no codec of %s", state)
+		t.Fatalf("no codec of %s", name)
 	}
 	return c, p
 }
 
-// ConnectorText returns what the structure of a class in v says, as the text of a
-// vector. ok is false if v has no structure of the class.
-func ConnectorText(v value.Value, class string) (text string, ok bool) {
+// Types returns the types of what the codec of In reads.
+func (v *ConnectorVector) Types(t testing.TB) *connector.Types {
+	t.Helper()
+	s := v.structure(t)
+	if s.State == "" {
+		return connector.CoordinatorTypes(s.Connector)
+	}
+	name, _, _ := strings.Cut(s.State, ",")
+	types, ok := connector.ElementTypes(name)
+	if !ok {
+		t.Fatalf("no types of %s", name)
+	}
+	return types
+}
+
+// ConnectorJSON returns the JSON of the structure of a class in v, as [CanonicalJSON]
+// writes it. ok is false if v has no structure of the class.
+func ConnectorJSON(t testing.TB, v value.Value, class string) (text string, ok bool) {
+	t.Helper()
 	if v.Class() == class {
-		return connectorTexts[class](v), true
+		return CanonicalJSON(t, class, string(v.AppendJSON(nil, nil, nil))), true
 	}
 	for i := range v.Len() {
-		if text, ok = ConnectorText(v.At(i), class); ok {
+		if text, ok = ConnectorJSON(t, v.At(i), class); ok {
 			return text, true
 		}
 	}
 	return "", false
 }
 
-func field(v value.Value, name string) value.Value {
-	f, _ := v.Field(name)
-	return f
+// unordered are the structures whose parts are sets and maps of Java: the order in which
+// a serializer writes them is not the order in which it reads them.
+var unordered = []string{"KafkaSourceEnumState", "DynamicKafkaSourceEnumState", "HybridSourceEnumeratorState", "PulsarSourceEnumState", "RemainingRequests", "BucketState"}
+
+// CanonicalJSON returns the JSON of a structure with sorted members; lists of structures
+// that are unordered are sorted too.
+func CanonicalJSON(t testing.TB, class, text string) string {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if slices.Contains(unordered, class) {
+		sortLists(t, v)
+	}
+	return marshal(t, v)
 }
 
-func texts(v value.Value, of func(value.Value) string) (all []string) {
-	for i := range v.Len() {
-		all = append(all, of(v.At(i)))
+func marshal(t testing.TB, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
 	}
-	return all
+	return strings.TrimRight(b.String(), "\n")
 }
 
-var connectorTexts map[string]func(v value.Value) string
-
-func init() { // the texts refer to each other
-	num := func(v value.Value, name string) string { return field(v, name).String() }
-	kafka := func(v value.Value) string {
-		s := num(v, "topic") + "/" + num(v, "partition") + "@" + num(v, "offset")
-		if stop := field(v, "stopping_offset"); !stop.IsNull() {
-			s += ".." + stop.String()
+func sortLists(t testing.TB, v any) {
+	t.Helper()
+	switch v := v.(type) {
+	case map[string]any:
+		for _, m := range v {
+			sortLists(t, m)
 		}
-		return s
-	}
-	numbers := func(v value.Value) string { return num(v, "id") + " " + num(v, "from") + ".." + num(v, "to") }
-	file := func(v value.Value) string {
-		path := field(v, "path")
-		uri := field(path, "path").Text()
-		if host := field(path, "host"); !host.IsNull() {
-			uri = "//" + host.Text() + ":" + num(path, "port") + uri
+	case []any:
+		for _, e := range v {
+			sortLists(t, e)
 		}
-		if scheme := field(path, "scheme"); !scheme.IsNull() {
-			uri = scheme.Text() + ":" + uri
-		}
-		position := "-"
-		if at := field(v, "position"); !at.IsNull() {
-			position = num(at, "offset") + "+" + num(at, "records_after_offset")
-		}
-		return strings.Join([]string{num(v, "id"), uri, num(v, "offset"), num(v, "length"), num(v, "modification_time"), num(v, "file_size"),
-			strings.Join(texts(field(v, "hosts"), value.Value.Text), "+"), position}, " ")
-	}
-	connectorTexts = map[string]func(v value.Value) string{
-		"KafkaPartitionSplit":     kafka,
-		"DynamicKafkaSourceSplit": func(v value.Value) string { return num(v, "cluster") + " " + kafka(field(v, "split")) },
-		"KafkaSourceEnumState": func(v value.Value) string {
-			by := map[string][]string{}
-			all := field(v, "partitions")
-			if all.IsNull() {
-				all = field(field(v, "splits"), "splits")
-			}
-			for i := range all.Len() {
-				e := all.At(i)
-				text := num(e, "topic") + "/" + num(e, "partition")
-				if split := field(e, "split"); !split.IsNull() {
-					text = kafka(split)
-				}
-				by[num(e, "status")] = append(by[num(e, "status")], text)
-			}
-			list := func(status string) string {
-				slices.Sort(by[status])
-				return "[" + strings.Join(by[status], ", ") + "]"
-			}
-			return list("assigned") + " | " + list("unassigned") + " | " + num(v, "initial_discovery_finished")
-		},
-		"KafkaWriterState": func(v value.Value) string {
-			s := num(v, "transactional_id_prefix")
-			if field(v, "ownership").IsNull() {
-				return s
-			}
-			s += " " + num(v, "owned_subtask") + "/" + num(v, "owned_subtasks") + " " + num(v, "ownership")
-			for _, t := range texts(field(v, "precommitted"), func(v value.Value) string { return " " + num(v, "transactional_id") + "@" + num(v, "checkpoint") }) {
-				s += t
-			}
-			return s
-		},
-		"KafkaCommittable": func(v value.Value) string {
-			return num(v, "transactional_id") + " " + num(v, "producer_id") + " " + num(v, "epoch")
-		},
-		"NumberSequenceSplit":  numbers,
-		"NumberSequenceSplits": func(v value.Value) string { return strings.Join(texts(field(v, "splits"), numbers), ", ") },
-		"HybridSourceSplit": func(v value.Value) string {
-			return num(v, "source") + " " + num(v, "id") + " " + kafka(field(v, "split"))
-		},
-		"FileSourceSplit": file,
-		"PendingSplitsCheckpoint": func(v value.Value) string {
-			p := field(v, "pending")
-			return strings.Join(texts(field(p, "splits"), file), ", ") + " | " + strings.Join(texts(field(p, "processed_paths"), value.Value.Text), ", ")
-		},
+		slices.SortFunc(v, func(a, b any) int { return cmp.Compare(marshal(t, a), marshal(t, b)) })
 	}
 }

@@ -88,21 +88,7 @@ func TestTypesOfSnapshots(t *testing.T) {
 		}
 		compiled := map[string][]*jsonschema.Schema{}
 		for i, p := range schemasOf(t, sp, "jsonschema") {
-			doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(p.Schema))
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := jsonschema.NewCompiler()
-			c.DefaultDraft(jsonschema.Draft2020)
-			name := fmt.Sprintf("mem:%d", i)
-			if err := c.AddResource(name, doc); err != nil {
-				t.Fatal(err)
-			}
-			s, err := c.Compile(name)
-			if err != nil {
-				t.Errorf("%s: %s: %v", sp, p.State, err)
-				continue
-			}
+			s := compile(t, fmt.Sprintf("mem:%d", i), p.Schema)
 			key := p.ID + "/" + p.State
 			compiled[key] = append(compiled[key], s)
 		}
@@ -111,15 +97,16 @@ func TestTypesOfSnapshots(t *testing.T) {
 			t.Logf("%s: not printed by cat: %s", sp, stderr)
 			continue
 		}
-		for line := range bytes.Lines(out) {
+		coordinators, stderr, code := run("cat", sp, "--coordinator", "-o", "jsonl")
+		if code > 1 {
+			t.Errorf("%s: exit %d: %s", sp, code, stderr)
+		}
+		for line := range bytes.Lines(append(out, coordinators...)) {
 			var head struct{ ID, State, Kind string }
 			if err := json.Unmarshal(line, &head); err != nil {
 				t.Fatal(err)
 			}
-			doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := unmarshal(t, line)
 			all := compiled[head.ID+"/"+head.State]
 			if len(all) == 0 {
 				continue // raw state, and state of Go programs
@@ -140,7 +127,7 @@ func TestTypesOfSnapshots(t *testing.T) {
 		}
 	}
 	t.Logf("%d states, %d lines: %v", states, lines, checked)
-	if lines < 1000 || checked["value"] == 0 || checked["map"] == 0 || checked["broadcast"] == 0 {
+	if lines < 1000 || checked["value"] == 0 || checked["map"] == 0 || checked["broadcast"] == 0 || checked["coordinator"] == 0 {
 		t.Error("that is less than there are")
 	}
 }

@@ -77,8 +77,9 @@ type entryReader struct {
 	part   *catPart
 	passes []format.KeyedSelection
 	cur    format.KeyedCursor
-	once   bool        // an entry is used until the next one is decoded
-	arena  value.Arena // of entries that are not kept
+	once   bool            // an entry is used until the next one is decoded
+	arena  value.Arena     // of entries that are not kept
+	keyed  report.CatKeyed // the same
 	kept   arena
 	ctx    context.Context
 	notes  []entryNote
@@ -316,7 +317,11 @@ const kindOfTimers = "timers"
 func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 	r := e.part.keyed
 	codecs := &r.codecs[x.State]
-	k := &report.CatKeyed{KeyGroup: x.KeyGroup, Size: x.Size()}
+	k := &e.keyed
+	if !e.once {
+		k = new(report.CatKeyed)
+	}
+	*k = report.CatKeyed{KeyGroup: x.KeyGroup, Size: x.Size()}
 	*it = catItem{part: e.part, state: x.State, keyed: k, stored: e.keep(x.Value)}
 	if e.once {
 		e.arena.Reset()
@@ -356,8 +361,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 			e.note(x.State, codecs.Why)
 			continue
 		}
-		v, err := e.read(p.codec, p.bytes)
-		switch {
+		switch err := e.read(p.codec, p.bytes, &p.to.Value); {
 		case errors.Is(err, format.ErrUnsupported):
 			p.to.Stored = e.keep(p.bytes)
 			e.note(x.State, err)
@@ -365,7 +369,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 		case err != nil:
 			return &notReadable{format.At(err, "key group %d/state %q/%s", x.KeyGroup, r.states[x.State].name, p.name)}
 		}
-		p.to.Decoded, p.to.Value = true, v
+		p.to.Decoded = true
 	}
 	if codecs.TTL {
 		k.SplitTTL(r.schema.States[x.State].Kind == "list")
@@ -375,11 +379,12 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 }
 
 // read reads a part of an entry: of a line, into memory that is used again.
-func (e *entryReader) read(c value.Codec, p []byte) (value.Value, error) {
+func (e *entryReader) read(c value.Codec, p []byte, v *value.Value) (err error) {
 	if e.once {
-		return value.ReadAllIn(&e.arena, c, p)
+		return value.ReadAllIn(&e.arena, c, p, v)
 	}
-	return value.ReadAll(c, p)
+	*v, err = value.ReadAll(c, p)
+	return err
 }
 
 // keep returns p, or a copy where entries are kept.

@@ -59,8 +59,9 @@ a state that is not decoded, spt says which class is not, and why.
 --as avro prints an Avro schema for each state, or the schema that the state
 has; of state with keys, a record of key, namespace, map key (user_key) and
 value. --as jsonschema prints a JSON Schema for each state, which describes the
-lines that spt cat prints for it. With -o json or jsonl each comes with its
-operator and state. --as sql prints the CREATE TABLE statement for Flink's
+lines that spt cat prints for it: of a connector's state any of the structures
+that can be stored in it, and for each coordinator the line of cat
+--coordinator. With -o json or jsonl each comes with its operator and state. --as sql prints the CREATE TABLE statement for Flink's
 savepoint connector, with the value, list and map states of one operator. The
 connector reads a Flink directory; what it does not read is in a comment.`,
 		Example: `  spt schema sp-001
@@ -134,7 +135,9 @@ func (o *schemaOptions) read(ctx context.Context, env *Env, snap *reader.Snapsho
 		}
 		before := len(s.Operators)
 		s.Add(op, types, func(state string) bool {
-			names = append(names, state)
+			if state != "" {
+				names = append(names, state)
+			}
 			return matches(o.states, state)
 		})
 		if len(s.Operators) > before {

@@ -171,6 +171,8 @@ func filesOf(v value.Value) (all []string) {
 		return []string{get(get(v, "file"), "target").Text()}
 	case "S3Recoverable", "OSSRecoverable":
 		return []string{get(get(v, "upload"), "object").Text()}
+	case "NativeS3Recoverable":
+		return []string{get(v, "object").Text()}
 	case "GSCommitRecoverable", "GSResumeRecoverable":
 		return []string{"gs://" + get(v, "bucket").Text() + "/" + get(v, "object").Text()}
 	}

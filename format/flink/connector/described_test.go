@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -75,7 +76,7 @@ func (x *vector) read(t *testing.T) (value.Value, string) {
 			name = "streaming_committer_raw_states"
 		}
 		var ok bool
-		if codec, ok = connector.Elements(name, []byte(allSerializers)); !ok {
+		if codec, ok = connector.Elements(name, []byte(sptest.AllConnectorSerializers)); !ok {
 			t.Fatal(name)
 		}
 	}
@@ -156,6 +157,7 @@ var described = []vector{
 	{"committable", 2, cat("\x1e\x76\x5c\x80", u("2024"), yes, sv(2, cat("\x2c\x85\x3c\x89", yes, u("/a"), i8(77), sv(1, localFile))), no, no),
 		`{"@class":"FileSinkCommittable","version":2,"committable":{"bucket":"2024","pending":{"@class":"PendingFile","version":2,"file":{"path":"/a","size":77,"commit":` + localText + `}},"in_progress_to_clean_up":null,"compacted_to_clean_up":null}}`},
 	{"committable", 1, cat(i8(1), i8(2), u("t")), `{"@class":"PulsarCommittable","version":1,"most_bits":1,"least_bits":2,"topic":"t"}`},
+	{"committable", 1, cat(u("db.t"), u("main"), i4(2), null), `{"@class":"DynamicWriteResult","version":1,"table":"db.t","branch":"main","partition_spec":2,"result":"` + b64(null) + `"}`},
 	{"committable", 1, cat(u("job"), u("op"), i8(4), b4(sv(2, cat(b4("\xc2\x01"), b4(""), i4(1), u("f.parquet"))))),
 		`{"@class":"IcebergCommittable","version":1,"job":"job","operator":"op","checkpoint":4,"manifests":{"@class":"DeltaManifests","version":2,"data":"` + b64("\xc2\x01") + `","deletes":"","referenced_data_files":["f.parquet"]}}`},
 	{"streaming_committer_raw_states", 5, cat(i8(4), yes, i4(1), u("k"), u("v"), i4(13), i4(1), b4("row"), i4(0), yes, i4(2), filesRow, noRows, noRows, noRows, noRows, noRows, noRows, noRows, noRows, noRows),

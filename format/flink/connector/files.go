@@ -11,6 +11,7 @@ import (
 // flinkString is StringUtils.writeString: a uvarint of the length plus one, where 0 is
 // null, and a uvarint for each UTF-16 unit.
 var flinkString = scalar{
+	typ: nullable(stringType),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		n := r.uvarint(32)
@@ -146,6 +147,9 @@ var recoverables = func() (all candidates) {
 	for _, r := range []record{
 		local("LocalRecoverable", 0x1e744b57), local("HadoopFsRecoverable", 0xd7436c5e),
 		multipart("S3Recoverable", 0x98761432), multipart("OSSRecoverable", 0x98761234),
+		fields("NativeS3Recoverable", field{"object", utf}, field{"upload_id", utf}, field{"bytes_in_parts", i64},
+			field{"parts", listOf(fields("", field{"number", i32}, field{"etag", utf}), 6)},
+			field{"incomplete", opt(fields("", field{"object", utf}, field{"length", i64}))}),
 		fields("GSCommitRecoverable", gs...), fields("GSResumeRecoverable", append(gs, field{"position", i64}, field{"closed", boolean})...),
 	} {
 		all = append(all, one("FileSink", 1, r)...)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format/value"
@@ -74,7 +75,7 @@ func (f frame) read(r *reader) value.Value {
 func (f frame) body(r *reader, version int32, p []byte) value.Value {
 	var found value.Value
 	var names []string
-	whole := false // found is decoded to the last frame
+	whole := false   // found is decoded to the last frame
 	var failed error // of the first candidate that does not fit
 	known, class := 0, ""
 	for _, c := range f.known.candidates() {
@@ -180,19 +181,24 @@ func (f frame) writeBody(w *writer, version int32, v value.Value) {
 		}
 		return
 	}
+	fields := names(v)
+	var expected []string
 	for _, c := range f.known.candidates() {
 		if c.version != version || c.body.class != v.Class() {
 			continue
 		}
-		if v.Len() != len(c.framed.shape.Names) {
-			w.fail("expected the %d fields %q, found %d", len(c.framed.shape.Names), c.framed.shape.Names, v.Len())
-			return
+		if expected = c.framed.shape.Names; !slices.Equal(fields, expected) {
+			continue
 		}
-		parts, shape := make([]value.Value, 0, v.Len()-1), &value.Shape{Names: names(v)[1:]}
+		parts, shape := make([]value.Value, 0, v.Len()-1), &value.Shape{Names: fields[1:]}
 		for i := 1; i < v.Len(); i++ {
 			parts = append(parts, v.At(i))
 		}
 		c.body.write(w, value.Record(shape, parts))
+		return
+	}
+	if expected != nil {
+		w.fail("expected the fields %q of a %s, found %q", expected, v.Class(), fields)
 		return
 	}
 	w.fail("%q is not a %s of version %d", v.Class(), f.what, version)

@@ -33,7 +33,7 @@ func fuzz(t *testing.T, c value.Codec, p []byte) {
 
 // FuzzElements reads elements of all states of connectors.
 func FuzzElements(f *testing.F) {
-	for _, line := range lines {
+	for _, line := range sptest.ConnectorVectorFiles {
 		for _, x := range sptest.ConnectorVectors(f, line) {
 			_, p := x.In(f)
 			f.Add(p)
@@ -51,7 +51,7 @@ func FuzzElements(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, name := range states {
-			c, ok := connector.Elements(name, []byte(allSerializers))
+			c, ok := connector.Elements(name, []byte(sptest.AllConnectorSerializers))
 			if !ok {
 				t.Fatal(name)
 			}
@@ -60,12 +60,9 @@ func FuzzElements(f *testing.F) {
 	})
 }
 
-// allSerializers is a state meta info in which every state finds its serializer.
-const allSerializers = "BytePrimitiveArraySerializer KafkaTopicPartition StreamShardMetadata FlinkKafkaProducer SortedMapSerializer"
-
 // FuzzCoordinator reads the state of coordinators.
 func FuzzCoordinator(f *testing.F) {
-	for _, line := range lines {
+	for _, line := range sptest.ConnectorVectorFiles {
 		for _, x := range sptest.ConnectorVectors(f, line) {
 			f.Add(append([]byte{0, 0, 0, 1}, x.Framed()...))
 			f.Add(append(append([]byte{0, 0, 0, 0}, x.Framed()...), 0, 0, 0, 1, 0, 0, 0, 0))

@@ -177,16 +177,22 @@ func dynamicKafkaSplit(version int32) record {
 
 var kafkaSplits = one("Kafka", 0, kafkaSplit(0))
 
-// unsizedFrame is a version and bytes up to the end of the structure around them.
+// unsizedFrame is a version and bytes up to the end of the structure around them. Bytes
+// that are not decoded are an error: any bytes would fit.
 type unsizedFrame struct{ frame }
 
 func (f unsizedFrame) read(r *reader) value.Value {
+	off := r.Offset()
 	version := r.I32()
 	p := r.Bytes(r.Remaining(), "a split")
 	if r.Err() != nil {
 		return value.Null()
 	}
-	return f.body(r, version, p)
+	v := f.body(r, version, p)
+	if isReason(v) {
+		r.Fail(off, format.ErrUnsupported, "%s", v.At(1).Text())
+	}
+	return v
 }
 
 func (f unsizedFrame) write(w *writer, v value.Value) {

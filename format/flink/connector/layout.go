@@ -7,13 +7,16 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
 )
 
-// layout reads and writes one structure. Readers and writers keep the first error.
+// layout reads, writes and describes one structure. Readers and writers keep the first
+// error.
 type layout interface {
 	read(r *reader) value.Value
 	write(w *writer, v value.Value)
+	describe(d *describer) *types.Type
 }
 
 // reader reads structures.
@@ -59,6 +62,7 @@ func (w *writer) int32(n int) {
 
 // scalar is a layout without parts.
 type scalar struct {
+	typ *types.Type
 	get func(r *reader) value.Value
 	put func(w *writer, v value.Value)
 }
@@ -70,6 +74,7 @@ func (s scalar) write(w *writer, v value.Value) { s.put(w, v) }
 func number(size int, order binary.ByteOrder) scalar {
 	shift := 64 - 8*size
 	return scalar{
+		typ: intType(8 * size),
 		get: func(r *reader) value.Value {
 			p := r.Bytes(size, "a number")
 			if p == nil {
@@ -121,6 +126,7 @@ var (
 	i64le = number(8, binary.LittleEndian)
 
 	boolean = scalar{
+		typ: boolType,
 		get: func(r *reader) value.Value { return value.Bool(r.Bool("a boolean")) },
 		put: func(w *writer, v value.Value) {
 			if !w.expects(v, value.KindBool) {
@@ -136,6 +142,7 @@ var (
 
 	// utf is writeUTF: 2-byte length and modified UTF-8.
 	utf = scalar{
+		typ: stringType,
 		get: func(r *reader) value.Value {
 			off := r.Offset()
 			s := r.Text().String()
@@ -159,6 +166,7 @@ var (
 	textOf    = sized(binary.BigEndian, true)  // int length, UTF-8
 	textLE    = sized(binary.LittleEndian, true)
 	javaBytes = scalar{ // a Java object stream
+		typ: bytesType,
 		get: func(r *reader) value.Value {
 			off := r.Offset()
 			java.SkipObject(&r.Cursor)
@@ -196,7 +204,12 @@ func (r *reader) length(order binary.ByteOrder, what string, min int) int {
 
 // sized is a byte array or a text with an int length.
 func sized(order binary.ByteOrder, text bool) scalar {
+	typ := bytesType
+	if text {
+		typ = stringType
+	}
 	return scalar{
+		typ: typ,
 		get: func(r *reader) value.Value {
 			n := r.length(order, "bytes", 1)
 			off := r.Offset()

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
@@ -103,6 +104,7 @@ func (l sizedRequest) write(w *writer, v value.Value) {
 // charText is UTF-8 whose length is stored as the number of UTF-16 units. Flink reads
 // that many bytes, so only ASCII is read back.
 var charText = scalar{
+	typ: stringType,
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		s := textOf.read(r)
@@ -130,9 +132,9 @@ var dynamoItem = listOf(fields("", field{"name", utf}, field{"value", dynamoAttr
 
 // dynamoValue is a byte type and a body (6.4).
 var dynamoValue layout = tagged{"DynamoDB value", []tag{
-	{"string", utf}, {"number", utf}, {"boolean", boolean}, {"null", nothing}, {"binary", bytesOf},
-	{"strings", listOf(utf, 2)}, {"numbers", listOf(utf, 2)}, {"binaries", listOf(bytesOf, 4)},
-	{"list", listOf(dynamoAttribute{}, 1)}, {"map", dynamoMap{}},
+	tagOf("string", utf), tagOf("number", utf), tagOf("boolean", boolean), tagOf("null", nothing), tagOf("binary", bytesOf),
+	tagOf("strings", listOf(utf, 2)), tagOf("numbers", listOf(utf, 2)), tagOf("binaries", listOf(bytesOf, 4)),
+	tagOf("list", listOf(dynamoAttribute{}, 1)), tagOf("map", dynamoMap{}),
 }}
 
 // dynamoAttribute and dynamoMap are values in values.
@@ -146,12 +148,15 @@ func (dynamoAttribute) write(w *writer, v value.Value) { dynamoValue.write(w, v)
 func (dynamoMap) read(r *reader) value.Value           { return dynamoItem.read(r) }
 func (dynamoMap) write(w *writer, v value.Value)       { dynamoItem.write(w, v) }
 
-var nothing = scalar{get: func(*reader) value.Value { return value.Null() }, put: func(*writer, value.Value) {}}
+var nothing = scalar{typ: nullType, get: func(*reader) value.Value { return value.Null() }, put: func(*writer, value.Value) {}}
 
 type tag struct {
-	name string
-	of   layout
+	name  string
+	of    layout
+	shape *value.Shape // of the record
 }
+
+func tagOf(name string, of layout) tag { return tag{name, of, &value.Shape{Names: []string{name}}} }
 
 // tagged is a byte that tells which layout follows; its value is a record with one
 // field.
@@ -173,7 +178,7 @@ func (l tagged) read(r *reader) value.Value {
 		return value.Null()
 	}
 	t := l.of[k]
-	v := value.Record(&value.Shape{Names: []string{t.name}}, []value.Value{t.of.read(r)})
+	v := value.Record(t.shape, []value.Value{t.of.read(r)})
 	r.depth--
 	return v
 }
@@ -211,6 +216,7 @@ var committables = concat(
 	one("Pulsar", 1, pulsarCommittable(1)),
 	one("Iceberg", 1, fields("IcebergCommittable", field{"job", utf}, field{"operator", utf}, field{"checkpoint", i64}, field{"manifests", inBytes{deltaManifests}})),
 	versions("Iceberg", 1, 2, icebergDynamic),
+	one("Iceberg", 1, fields("DynamicWriteResult", field{"target", icebergTarget}, field{"result", rest{javaBytes}})),
 	one("Iceberg", 1, fields("DynamicWriteResult", field{"table", utf}, field{"branch", utf}, field{"partition_spec", i32}, field{"result", rest{javaBytes}})),
 	versions("Paimon", 1, 5, paimonManifest),
 	one("Paimon", 1, paimonWrapped),
@@ -223,12 +229,15 @@ func concat(all ...candidates) (out candidates) {
 	return out
 }
 
+// icebergTarget is WriteTarget (9.2). Iceberg 1.10 writes it in committables and in
+// results; later versions write parts of it, in results without another version.
+var icebergTarget = fields("", field{"table", utf}, field{"branch", utf}, field{"schema", i32}, field{"partition_spec", i32}, field{"upsert", boolean},
+	field{"equality_fields", listOf(i32, 4)})
+
 // icebergDynamic is DynamicCommittable (9.2).
 func icebergDynamic(v int32) record {
 	if v == 1 {
-		target := fields("", field{"table", utf}, field{"branch", utf}, field{"schema", i32}, field{"partition_spec", i32}, field{"upsert", boolean},
-			field{"equality_fields", listOf(i32, 4)})
-		return fields("DynamicCommittable", field{"target", target}, field{"job", utf}, field{"operator", utf}, field{"checkpoint", i64}, field{"manifests", inBytes{deltaManifests}})
+		return fields("DynamicCommittable", field{"target", icebergTarget}, field{"job", utf}, field{"operator", utf}, field{"checkpoint", i64}, field{"manifests", inBytes{deltaManifests}})
 	}
 	return fields("DynamicCommittable", field{"table", utf}, field{"branch", utf}, field{"job", utf}, field{"operator", utf}, field{"checkpoint", i64},
 		field{"manifests", listOf(inBytes{deltaManifests}, 4)})
@@ -243,6 +252,7 @@ var manifestVersions = append(
 
 // remaining is all bytes that are left.
 var remaining = scalar{
+	typ: bytesType,
 	get: func(r *reader) value.Value { return value.Bytes(r.Bytes(r.Remaining(), "bytes")) },
 	put: func(w *writer, v value.Value) {
 		if w.expects(v, value.KindBytes) {
@@ -297,6 +307,9 @@ func (paimonMessages) write(w *writer, v value.Value) {
 	listOf(of, 8).write(w, v.At(1))
 }
 
+// paimonMessageFields are versions of commit messages whose fields differ.
+var paimonMessageFields = []int32{3, 7, 10}
+
 // paimonMessage is a CommitMessage (10). Rows are bytes of a BinaryRow; see
 // paimonFileName.
 func paimonMessage(v int32) (record, bool) {
@@ -320,13 +333,55 @@ func paimonMessage(v int32) (record, bool) {
 }
 
 // paimonWrapped is WrappedManifestCommittable (10). The version of the committables in
-// it is not stored: it is the current one.
+// it is not stored: it is the one of the release that wrote them.
 var paimonWrapped = fields("WrappedManifestCommittable", field{"checkpoint", i64}, field{"watermark", i64},
-	field{"tables", listOf(fields("", field{"table", textOf}, field{"committable", inBytes{func() record {
-		r := paimonManifest(5)
+	field{"tables", listOf(fields("", field{"table", textOf}, field{"committable", inBytes{anyVersion{paimonUnversioned}}}), 8)})
+
+// paimonUnversioned are the versions of ManifestCommittable, newest first, without their
+// classes: fields tell them apart.
+var paimonUnversioned = func() (all []record) {
+	for _, v := range []int32{5, 4, 3} {
+		r := paimonManifest(v)
 		r.class = ""
-		return r
-	}()}}), 8)})
+		all = append(all, r)
+	}
+	return all
+}()
+
+// anyVersion is the first of the versions of a structure that reads all bytes.
+type anyVersion struct{ of []record }
+
+func (l anyVersion) read(r *reader) value.Value {
+	base := r.Offset()
+	p := r.Bytes(r.Remaining(), "a structure")
+	if r.Err() != nil {
+		return value.Null()
+	}
+	var first *reader
+	for _, of := range l.of {
+		part := r.part(p)
+		v := of.read(part)
+		if part.end(); part.Err() == nil {
+			return v
+		}
+		if first == nil {
+			first = part
+		}
+	}
+	r.Adopt(&first.Cursor, base)
+	return value.Null()
+}
+
+func (l anyVersion) write(w *writer, v value.Value) {
+	fields := names(v)
+	for _, of := range l.of {
+		if slices.Equal(fields, of.shape.Names) {
+			of.write(w, v)
+			return
+		}
+	}
+	w.fail("expected the fields %q, found %q", l.of[0].shape.Names, fields)
+}
 
 // paimonFileName returns the first field of a row of files, its name: a BinaryRow with
 // a null bit per field, and 8 bytes per field; a string is inline or at an offset

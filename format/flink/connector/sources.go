@@ -178,6 +178,7 @@ func (icebergStatuses) write(w *writer, v value.Value) {
 
 // longUTF is modified UTF-8 with a 4-byte length.
 var longUTF = scalar{
+	typ: stringType,
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		p := r.Blob("a string")

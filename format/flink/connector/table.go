@@ -179,7 +179,9 @@ func Structures() (all []Structure) {
 				i = len(all)
 				all = append(all, Structure{Connector: c.connector, Class: c.body.class, State: state})
 			}
-			all[i].Versions = append(all[i].Versions, c.version)
+			if !slices.Contains(all[i].Versions, c.version) {
+				all[i].Versions = append(all[i].Versions, c.version)
+			}
 		}
 	}
 	for _, s := range states {

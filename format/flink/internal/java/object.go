@@ -1,6 +1,10 @@
 package java
 
-import "github.com/savepoint-tools/spt/format"
+import (
+	"encoding/binary"
+
+	"github.com/savepoint-tools/spt/format"
+)
 
 // Object stream constants (Java Object Serialization Specification, chapter
 // 6). Wire format: never change.
@@ -359,7 +363,11 @@ func (s *objectReader) classData(off int, d *classDesc, o *Object, depth int) {
 		var written []*Object
 		switch {
 		case d.flags&scSerializable != 0:
-			for _, f := range d.fields {
+			fields := d.fields
+			if d.flags&scWriteMethod != 0 && c.atBlock() {
+				fields = nil // its writeObject writes data in place of them
+			}
+			for _, f := range fields {
 				field := s.value(f, depth)
 				if s.build {
 					field.Owner = d.name
@@ -378,6 +386,20 @@ func (s *objectReader) classData(off int, d *classDesc, o *Object, depth int) {
 			o.Parts = append(o.Parts, written...)
 		}
 	}
+}
+
+// atBlock reports whether a block of data follows: its tag, its length, and after it
+// another tag. A field cannot begin like this, unless it is a number that looks like one.
+func (c *Cursor) atBlock() bool {
+	p := c.p[c.off:]
+	n := 0
+	switch {
+	case len(p) > 2 && p[0] == tcBlockData:
+		n = 2 + int(p[1])
+	case len(p) > 5 && p[0] == tcBlockDataLong:
+		n = 5 + int(binary.BigEndian.Uint32(p[1:]))
+	}
+	return n > 0 && n < len(p) && p[n] >= tcNull && p[n] <= tcEnum
 }
 
 func (s *objectReader) value(f fieldDesc, depth int) Field {
