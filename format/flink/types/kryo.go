@@ -354,8 +354,8 @@ type textEncoding int
 
 const (
 	textValue textEncoding = iota // characters below 0x80 if they are few
-	textName                  // characters below 0x80, however many
-	textUnits                 // never
+	textName                      // characters below 0x80, however many
+	textUnits                     // never
 )
 
 // nameEncoding is the encoding of the names of classes.
