@@ -198,8 +198,8 @@ func operatorNames(_ context.Context, e *Env, snap *reader.Snapshot, _ []string)
 	return all
 }
 
-// stateNames returns the names of states. The names of keyed states are in the streams of
-// a subtask, of which those of the first one that has any are read.
+// stateNames returns the names of states. Keyed states are named in the streams of each
+// subtask: the streams of the first subtask that has any are read.
 func stateNames(ctx context.Context, e *Env, snap *reader.Snapshot, picked []string) []string {
 	p := pick{operators: picked}
 	ops, err := p.pickOperators(e, snap.Operators)

@@ -59,7 +59,8 @@ func (c *Codec) Registered(ctx context.Context, src format.Source, h *format.Cha
 	return header.Schema, err
 }
 
-// keyOfTimers returns the serializer of keys in that of timers, or nil.
+// keyOfTimers returns the serializer of keys, which the serializer of timers contains, or
+// nil.
 func keyOfTimers(states []types.StateSchema) *types.Snapshot {
 	for i := range states {
 		if v := states[i].Serializer(valueKey); states[i].Keyed == types.Timers && v != nil && len(v.Nested) == 2 {

@@ -184,7 +184,14 @@ func (m *hasher) ofOld(s *Snapshot) hashOf {
 			return m.tuple(s)
 		}
 	}
-	return m.fail(s, HashNotKnown)
+	why := HashNotKnown
+	switch of := hashes[strings.TrimSuffix(simpleName(s.Class), "SerializerConfigSnapshot")]; {
+	case of.why != "":
+		why = of.why
+	case s.Type != "" && simpleName(s.Class) == "KryoSerializerConfigSnapshot":
+		why = HashByUser
+	}
+	return m.fail(s, why)
 }
 
 // tuple returns the hash code of Flink's own tuples.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,6 +105,38 @@ func TestKeyHasherRefuses(t *testing.T) {
 	}
 	if _, err := types.KeyHasher(nil, types.Options{}); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("no snapshot: %v", err)
+	}
+}
+
+// TestKeyHasherNames: the error for a type whose hash codes its bytes do not determine
+// names the type, so that who changes the max parallelism sees which keys are meant.
+func TestKeyHasherNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"pojo":        "PojoSerializer of P: user code computes the hash code",
+		"enum":        "EnumSerializer of E: the hash code differs between JVMs",
+		"avro 2":      "AvroSerializer of R: user code computes the hash code",
+		"avro 3":      "AvroSerializer of R: user code computes the hash code",
+		"value":       "ValueSerializer of V: user code computes the hash code",
+		"kryo":        "KryoSerializer of K: user code computes the hash code",
+		"scala enum":  "ScalaEnumSerializer of E: its hash code is not known",
+		"old pojo":    "PojoSerializerConfig of P: user code computes the hash code",
+		"old enum":    "EnumSerializerConfig of E: the hash code differs between JVMs",
+		"old kryo":    "KryoSerializerConfig of K: user code computes the hash code",
+		"array data":  "ArrayDataSerializer: its hash code is not known",
+		"traversable": "TraversableSerializer: its hash code is not known",
+	} {
+		i := slices.IndexFunc(walks, func(x struct{ name, in, want string }) bool { return x.name == name })
+		s, _, err := types.Skip([]byte(walks[i].in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kryo := range []int{2, 5} {
+			_, err = types.KeyHasher(s, types.Options{Kryo: kryo})
+			var why *types.NotHashed
+			if !errors.As(err, &why) || !errors.Is(err, format.ErrUnsupported) || err.Error() != want {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		}
 	}
 }
 

@@ -201,7 +201,7 @@ func (k *kryoState) class(r *reader) string {
 		return k.names[n]
 	}
 	at := r.Offset()
-	class := k.text(r, k.nameForm())
+	class := k.text(r, k.nameEncoding())
 	if r.Err() != nil {
 		return ""
 	}
@@ -228,7 +228,7 @@ func (k *kryoState) putClass(w *writer, class string) {
 	}
 	w.uvarint(uint32(len(k.names)))
 	k.names = append(k.names, class)
-	k.putText(w, class, k.nameForm())
+	k.putText(w, class, k.nameEncoding())
 }
 
 // any reads a class and an object.
@@ -349,17 +349,17 @@ func kryoReference(p *parser, n *node, class string) value.Value {
 	return value.Int(i).WithClass(class)
 }
 
-// textForm is what a string is in Kryo.
-type textForm int
+// textEncoding is how a string is encoded in Kryo.
+type textEncoding int
 
 const (
-	textValue textForm = iota // characters below 0x80 if they are few
-	textName                  // characters below 0x80, however many
-	textUnits                 // never
+	textValue textEncoding = iota // characters below 0x80 if they are few
+	textName                      // characters below 0x80, however many
+	textUnits                     // never
 )
 
-// nameForm is the form of the names of classes.
-func (k *kryoState) nameForm() textForm {
+// nameEncoding is the encoding of the names of classes.
+func (k *kryoState) nameEncoding() textEncoding {
 	if k.version == kryo5 {
 		return textName
 	}
@@ -368,7 +368,7 @@ func (k *kryoState) nameForm() textForm {
 
 // text reads a string: characters below 0x80 whose last has bit 7 set, or a length
 // and UTF-8 of its UTF-16 units.
-func (k *kryoState) text(r *reader, form textForm) string {
+func (k *kryoState) text(r *reader, as textEncoding) string {
 	off := r.Offset()
 	b := r.U8()
 	var s []byte
@@ -418,19 +418,19 @@ func (k *kryoState) text(r *reader, form textForm) string {
 		return ""
 	}
 	w := writer{}
-	if k.putText(&w, string(s), form); w.err != nil || string(w.p) != string(r.Since(off)) {
+	if k.putText(&w, string(s), as); w.err != nil || string(w.p) != string(r.Since(off)) {
 		r.other(off, "a string of another encoding")
 	}
 	return string(s)
 }
 
-func (k *kryoState) putText(w *writer, s string, form textForm) {
+func (k *kryoState) putText(w *writer, s string, as textEncoding) {
 	most := 63
 	if k.version == kryo5 {
 		most = 32
 	}
-	few := len(s) <= most || form == textName && !strings.Contains(s, "\x00")
-	if len(s) > 1 && few && form != textUnits && plainText(s) {
+	few := len(s) <= most || as == textName && !strings.Contains(s, "\x00")
+	if len(s) > 1 && few && as != textUnits && plainText(s) {
 		w.p = append(w.p, s...)
 		w.p[len(w.p)-1] |= 0x80
 		return
@@ -683,13 +683,13 @@ func kryoUUID(version int) kryoBody {
 
 func kryoString(int) kryoBody { return kryoText(textValue) }
 
-// kryoText is the codec of strings of a form.
-func kryoText(form textForm) kryoBody {
+// kryoText is the codec of strings in an encoding.
+func kryoText(as textEncoding) kryoBody {
 	return kryoBody{
-		read: func(k *kryoState, r *reader) value.Value { return value.String(k.text(r, form)) },
+		read: func(k *kryoState, r *reader) value.Value { return value.String(k.text(r, as)) },
 		write: func(k *kryoState, w *writer, v value.Value) {
 			if w.expects(v, value.KindString) {
-				k.putText(w, v.Text(), form)
+				k.putText(w, v.Text(), as)
 			}
 		},
 		parse: func(_ *kryoState, p *parser, n *node) value.Value { return value.String(p.str(n)) },

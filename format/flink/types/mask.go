@@ -184,7 +184,7 @@ func (m masking) layout(l layout, v value.Value) (value.Value, error) {
 }
 
 // kryoZones are classes whose values say nothing of their own: they are kept. kryoChoices
-// are classes with few values, or with values that have a form.
+// are classes with few values, or whose values are not any text or number.
 var (
 	kryoZones   = []string{"java.time.ZoneOffset", "java.time.ZoneRegion", "sun.util.calendar.ZoneInfo", "org.joda.time.UTCDateTimeZone", "org.joda.time.tz.FixedDateTimeZone", "org.joda.time.chrono.ISOChronology"}
 	kryoChoices = []string{"java.time.Year", "java.time.YearMonth", "java.time.MonthDay", "java.util.Currency", "java.util.Locale", "java.util.BitSet", "java.util.RegularEnumSet", "java.util.JumboEnumSet",
