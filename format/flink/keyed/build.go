@@ -78,7 +78,7 @@ func classic(meta []byte, version int32) ([]byte, error) {
 	}
 	p := s.Parts()
 	if s.Keyed == kindOfMap && p.UserKey == nil {
-		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: Flink 2.0 does not write it for the asynchronous API")
+		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: the first releases of the asynchronous API did not write it")
 	}
 	value, err := classicTTL(s.Serializer(valueKey))
 	if err != nil {
