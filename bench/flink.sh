@@ -1,23 +1,12 @@
 #!/usr/bin/env bash
 # inspect and cat against Flink's own readers: its loader of _metadata, and its
-# State Processor API. Needs a JDK and Maven besides what lib.sh needs.
+# State Processor API.
 #
 # Flink's loader is timed inside its process: cold is the first load, classes
 # included, warm the median of later ones. The whole process, started for one
 # load, is shown too: spt is always a new process.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-flink=2.3
-java=${JAVA_HOME:+$JAVA_HOME/bin/}java
-maven() { (cd "$root/conformance" && mvn -B -q "$@" "-Pflink-$flink" process-classes); }
-maven -o 2>/dev/null >&2 || maven
-classes=$root/conformance/target/flink-$flink
-run() {
-	"$java" -Xmx3g --add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/java.util=ALL-UNNAMED \
-		-Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp "$classes/classes:$(cat "$classes/classpath.txt")" "$@"
-}
-
-# field NAME: a number of a JSON object on stdin, nanoseconds as microseconds.
-field() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" | { read -r n && echo $((n / 1000)); }; }
+. "$(dirname "${BASH_SOURCE[0]}")/jvm.sh"
 
 # ours COMMAND: the median of a command.
 ours() {

@@ -93,7 +93,9 @@ var keyedRewrites = []keyedRewrite{
 	{
 		name: "filter",
 		edit: func(_ *testing.T, in format.View) (format.View, error) {
-			v, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{KeepEntry: func(e transform.FilterEntry) (bool, error) { return e.KeyGroup%2 == 0, nil }})
+			v, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{KeepEntries: func(transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+				return func(e *format.KeyedEntry) (bool, error) { return e.KeyGroup%2 == 0, nil }, nil
+			}})
 			return v, err
 		},
 		entry: func(_ string, e Entry) (Entry, bool) { return e, e.KeyGroup%2 == 0 },

@@ -31,7 +31,9 @@ func timerRewrites() []keyedRewrite {
 			v, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{
 				Operators: format.Selector{"keyed"},
 				Keyed:     func(s format.KeyedState) bool { return s.Kind == types.Timers },
-				KeepEntry: func(e transform.FilterEntry) (bool, error) { return e.Time%2 == 0, nil },
+				KeepEntries: func(transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+					return func(e *format.KeyedEntry) (bool, error) { return e.Time%2 == 0, nil }, nil
+				},
 			})
 			return v, err
 		},

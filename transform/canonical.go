@@ -13,6 +13,9 @@ import (
 type CanonicalOptions struct {
 	// Operators selects operators; nil means all.
 	Operators format.Selector
+	// Jobs is the number of subtasks whose keyed state is read at once; 0 means one per
+	// processor.
+	Jobs int
 }
 
 // CanonicalReport describes what Canonical did.
@@ -50,7 +53,7 @@ func Canonical(ctx context.Context, v format.View, o CanonicalOptions) (format.V
 		case op.HasInFlight():
 			return nil, &InFlightError{op.Label()}
 		}
-		return r.operator(ctx, v, op)
+		return r.operator(ctx, v, op, o.Jobs)
 	})
 	if err != nil {
 		return v, nil, err
@@ -83,7 +86,7 @@ func canonicalHandle(h format.KeyedHandle) bool {
 
 // operator builds the keyed state of an operator: of all of its subtasks or of none,
 // because Flink reads the handles of an operator as handles of one format.
-func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *format.Operator) (*format.Operator, error) {
+func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *format.Operator, jobs int) (*format.Operator, error) {
 	handles, same := 0, 0
 	for _, sub := range op.Subtasks {
 		switch {
@@ -101,7 +104,7 @@ func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *form
 	k, err := describeKeyed(ctx, in, op, rawStays)
 	out, entries := op, int64(0)
 	if err == nil {
-		out, entries, err = k.rebuild(ctx, keyedRebuild{})
+		out, entries, err = k.rebuild(ctx, keyedRebuild{atOnce: true, jobs: jobs})
 	}
 	if errors.Is(err, format.ErrUnsupported) {
 		for range handles {

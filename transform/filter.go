@@ -17,11 +17,16 @@ type FilterOptions struct {
 	// broadcast state it is called with each entry; if the codec cannot determine where an
 	// entry ends, it is called with the whole map, which is kept or emptied.
 	Keep func(FilterElement) (bool, error)
-	// KeepEntry reports whether an entry of keyed state, such as a timer, is kept; nil
-	// leaves keyed states unchanged.
-	KeepEntry func(FilterEntry) (bool, error)
+	// KeepEntries returns, for each handle of keyed state in turn, the function that
+	// reports whether an entry of it, such as a timer, is kept; nil leaves keyed states
+	// unchanged. The function must not change or retain the entry. Several subtasks are
+	// read at once, each with its own functions.
+	KeepEntries func(FilterHandle) (func(*format.KeyedEntry) (bool, error), error)
 	// Keyed selects keyed states out of States; nil means all.
 	Keyed func(format.KeyedState) bool
+	// Jobs is the number of subtasks whose keyed state is read at once; 0 means one per
+	// processor.
+	Jobs int
 }
 
 // FilterElement is an element passed to Keep. Value is valid until Keep returns.
@@ -34,14 +39,13 @@ type FilterElement struct {
 	Entry *format.MapEntry // of a broadcast state; nil if Element is the whole map
 }
 
-// FilterEntry is an entry passed to KeepEntry. It is valid until KeepEntry returns.
-type FilterEntry struct {
+// FilterHandle is a handle passed to KeepEntries.
+type FilterHandle struct {
 	Operator *format.Operator
 	Subtask  *format.Subtask
 	Handle   format.KeyedHandle // the subtask's managed or raw one
 	Codec    format.KeyedCodec  // of the handle
 	Schema   format.KeyedSchema
-	format.KeyedEntry
 }
 
 // FilterReport describes the selected states, in file order.
@@ -80,15 +84,15 @@ type FilteredState struct {
 
 // Filter keeps the elements of list and union states and the entries of broadcast
 // states for which Keep returns true, and the entries of keyed states for which
-// KeepEntry does. It reads the states once, in file order. It uses a bit of memory per
+// a function of KeepEntries does. It reads the states once, in file order. It uses a bit of memory per
 // element or entry, and a few words per run of kept elements and entries of broadcast
 // state; maps of it that are compressed or not decoded are held in memory, equal ones
 // once.
 //
 // Keyed state of an operator that lost entries is canonical, see [Canonical].
 func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, *FilterReport, error) {
-	if o.Keep == nil && o.KeepEntry == nil {
-		return in, nil, errors.New("Filter needs Keep or KeepEntry, which select what is kept")
+	if o.Keep == nil && o.KeepEntries == nil {
+		return in, nil, errors.New("Filter needs Keep or KeepEntries, which select what is kept")
 	}
 	ops, err := o.Operators.Operators(in.Savepoint)
 	if err != nil {
@@ -181,15 +185,18 @@ func (r *FilterReport) rebuildKeyed(ctx context.Context, in format.View, operato
 
 // keyed filters keyed states, and returns the names of all.
 func (o *FilterOptions) keyed(ctx context.Context, in format.View, r *FilterReport) (*format.Savepoint, []string, error) {
-	if o.KeepEntry == nil {
+	if o.KeepEntries == nil {
 		return in.Savepoint, nil, nil
 	}
 	wanted := func(st format.KeyedState) bool {
 		return o.States.Match(st.Name.String()) && (o.Keyed == nil || o.Keyed(st))
 	}
 	sp, names, err := r.rebuildKeyed(ctx, in, o.Operators, func(k *keyedOperator) (keyedRebuild, error) {
-		return keyedRebuild{touches: wanted, lossy: true, edit: func(sub *format.Subtask, s *keyedSource) (keyedEdit, error) {
-			e := FilterEntry{Operator: k.op, Subtask: sub, Handle: s.handle, Codec: s.codec, Schema: s.schema}
+		return keyedRebuild{touches: wanted, lossy: true, atOnce: true, jobs: o.Jobs, edit: func(sub *format.Subtask, s *keyedSource) (keyedEdit, error) {
+			keep, err := o.KeepEntries(FilterHandle{Operator: k.op, Subtask: sub, Handle: s.handle, Codec: s.codec, Schema: s.schema})
+			if err != nil {
+				return keyedEdit{}, &keepError{err}
+			}
 			asked := make([]bool, len(s.schema.States))
 			for i, st := range s.schema.States {
 				asked[i] = wanted(st)
@@ -198,8 +205,7 @@ func (o *FilterOptions) keyed(ctx context.Context, in format.View, r *FilterRepo
 				if !asked[entry.State] {
 					return true, nil
 				}
-				e.KeyedEntry = *entry
-				ok, err := o.KeepEntry(e)
+				ok, err := keep(entry)
 				if err != nil {
 					err = &keepError{err}
 				}

@@ -80,6 +80,14 @@ func benchKeyed(tb testing.TB, n int) (v format.View, size int64) {
 	return format.View{Savepoint: &sp, Source: inMemory(out.Bytes()), Codecs: snap}, size
 }
 
+// keepAll returns KeepEntries of the options of Filter that keeps the entries of all
+// handles for which keep returns true.
+func keepAll(keep func(*format.KeyedEntry) bool) func(transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+	return func(transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+		return func(e *format.KeyedEntry) (bool, error) { return keep(e), nil }, nil
+	}
+}
+
 // drain reads the keyed state of the first subtask.
 func drain(tb testing.TB, v format.View) {
 	tb.Helper()
@@ -105,7 +113,7 @@ func BenchmarkKeyed(b *testing.B) {
 			return out, err
 		}},
 		{"filter", func() (format.View, error) {
-			out, _, err := transform.Filter(b.Context(), v, transform.FilterOptions{KeepEntry: func(e transform.FilterEntry) (bool, error) { return e.KeyGroup%2 == 0, nil }})
+			out, _, err := transform.Filter(b.Context(), v, transform.FilterOptions{KeepEntries: keepAll(func(e *format.KeyedEntry) bool { return e.KeyGroup%2 == 0 })})
 			return out, err
 		}},
 	} {

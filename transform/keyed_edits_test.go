@@ -179,18 +179,18 @@ func TestSingleKeyedStates(t *testing.T) {
 // nothing is lost.
 func TestFilterEntries(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, v format.View) {
-		same, done, err := transform.Filter(t.Context(), v, transform.FilterOptions{KeepEntry: func(transform.FilterEntry) (bool, error) { return true, nil }})
+		same, done, err := transform.Filter(t.Context(), v, transform.FilterOptions{KeepEntries: keepAll(func(*format.KeyedEntry) bool { return true })})
 		if err != nil || same.Savepoint != v.Savepoint || done.Entries != 0 {
 			t.Fatalf("%d entries were built, %v", done.Entries, err)
 		}
 		was := allEntries(t, v)
-		even := func(e transform.FilterEntry) (bool, error) { return e.KeyGroup%2 == 0, nil }
-		odd := func(e transform.FilterEntry) (bool, error) { return e.KeyGroup%2 == 1, nil }
-		a, done, err := transform.Filter(t.Context(), v, transform.FilterOptions{KeepEntry: even})
+		even := keepAll(func(e *format.KeyedEntry) bool { return e.KeyGroup%2 == 0 })
+		odd := keepAll(func(e *format.KeyedEntry) bool { return e.KeyGroup%2 == 1 })
+		a, done, err := transform.Filter(t.Context(), v, transform.FilterOptions{KeepEntries: even, Jobs: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _, err := transform.Filter(t.Context(), v, transform.FilterOptions{KeepEntry: odd})
+		b, _, err := transform.Filter(t.Context(), v, transform.FilterOptions{KeepEntries: odd, Jobs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/work"
 )
 
 // keyedOperator is an operator with the sources of its keyed state: of each subtask the
@@ -127,6 +128,10 @@ type keyedRebuild struct {
 	aligned bool
 	// lossy says that entries change only by being removed: what loses none stays as it is.
 	lossy bool
+	// atOnce is set if the edits of several subtasks can run at once, jobs of them; 0
+	// means one per processor.
+	atOnce bool
+	jobs   int
 }
 
 // lost reports whether the first pass removed something of sources.
@@ -164,31 +169,23 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 	if inFlight && !r.lossy {
 		return nil, 0, &InFlightError{k.op.Label()}
 	}
+	all, err := k.buildAll(ctx, r, touched)
+	if err != nil {
+		return nil, 0, err
+	}
 	entries, anyLost := int64(0), false
 	out, err := k.op.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
-		sources := k.sources[sub]
-		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
+		built, ok := all[sub]
+		if !ok {
 			return sub, nil
 		}
-		if r.edit != nil {
-			for _, s := range sources {
-				var err error
-				if s.edit, err = r.edit(sub, s); err != nil {
-					return nil, err
-				}
-			}
-		}
-		built, n, err := k.build(ctx, sub, sources)
-		if err != nil {
-			return nil, err
-		}
-		less := lost(sources)
+		less := lost(k.sources[sub])
 		anyLost = anyLost || less
 		if r.lossy && !less && canonicalHandle(sub.ManagedKeyed) {
 			return sub, nil
 		}
-		entries += n
-		return built, nil
+		entries += built.entries
+		return built.subtask, nil
 	})
 	switch {
 	case err != nil:
@@ -199,6 +196,47 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 		return nil, 0, &InFlightError{k.op.Label()}
 	}
 	return out, entries, nil
+}
+
+// builtSubtask is a subtask whose keyed state is built from entries.
+type builtSubtask struct {
+	subtask *format.Subtask
+	entries int64
+}
+
+// buildAll builds the subtasks that change or are not canonical.
+func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched map[*format.Subtask]bool) (map[*format.Subtask]builtSubtask, error) {
+	var units []work.Unit
+	for i, sub := range k.op.Subtasks {
+		sources := k.sources[sub]
+		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
+			continue
+		}
+		for _, s := range sources {
+			if r.edit == nil {
+				continue
+			}
+			var err error
+			if s.edit, err = r.edit(sub, s); err != nil {
+				return nil, format.At(err, "subtask %d", sub.Index)
+			}
+		}
+		units = append(units, work.Unit{Handle: work.Handle{Subtask: i}})
+	}
+	jobs := 1
+	if r.atOnce {
+		jobs = r.jobs
+	}
+	all := make(map[*format.Subtask]builtSubtask, len(units))
+	err := work.Run(ctx, work.Options{Jobs: jobs}, slices.Values(units), func(ctx context.Context, u work.Unit) (b builtSubtask, err error) {
+		sub := k.op.Subtasks[u.Handle.Subtask]
+		b.subtask, b.entries, err = k.build(ctx, sub, k.sources[sub])
+		return b, format.At(err, "subtask %d", sub.Index)
+	}, func(u work.Unit, b builtSubtask, err error) error {
+		all[k.op.Subtasks[u.Handle.Subtask]] = b
+		return err
+	})
+	return all, err
 }
 
 // eachCount calls f with what the first pass counted of each state of each source that was

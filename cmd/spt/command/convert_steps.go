@@ -53,7 +53,7 @@ const (
 func (o *convertOptions) canonical(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {
 	stop := env.reading("reading", allState(snap))
 	defer stop()
-	v, done, err := transform.Canonical(ctx, snap.View(), transform.CanonicalOptions{})
+	v, done, err := transform.Canonical(ctx, snap.View(), transform.CanonicalOptions{Jobs: env.readJobs(snap)})
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}

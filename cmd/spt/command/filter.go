@@ -172,9 +172,9 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		return chosen(op) && matches(o.states, st.Name.String())
 	})))
 	defer stop()
-	entries := &entryAsker{ctx: ctx, c: c}
+	entries := &entryAskers{ctx: ctx, c: c}
 	f := transform.FilterOptions{
-		Operators: selectorOf(snap.Operators, chosen), States: o.states, Keep: asked.keep, KeepEntry: entries.keep,
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, Keep: asked.keep, KeepEntries: entries.of, Jobs: env.readJobs(snap),
 		Keyed: func(st format.KeyedState) bool {
 			return o.filter.fits(st.Kind) && (!o.timers || st.Kind == kindOfTimers)
 		},
@@ -233,9 +233,12 @@ func (o *filterOptions) keepKeys(ctx context.Context, env *Env, snap *reader.Sna
 	if err := list.read(ctx, true); err != nil {
 		return nil, nil, err
 	}
-	asked := &keyAsker{list: list, invert: o.invert}
 	v, done, err := transform.Filter(ctx, snap.View(), transform.FilterOptions{
-		Operators: selectorOf(snap.Operators, chosen), States: o.states, KeepEntry: asked.keep, Keyed: wanted,
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, Jobs: env.readJobs(snap), Keyed: wanted,
+		KeepEntries: func(h transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
+			asked := &keyAsker{keys: list.of(h.Operator, h.Handle, h.Schema), of: h, invert: o.invert}
+			return asked.keep, nil
+		},
 	})
 	if err != nil {
 		return nil, nil, err

@@ -92,47 +92,48 @@ func (a *asker) keep(e transform.FilterElement) (bool, error) {
 	return a.c.holds(a.ctx, &a.st, &it)
 }
 
-// entryAsker answers a filter of keyed state by the expression.
-type entryAsker struct {
+// entryAskers answer a filter of keyed state by the expression.
+type entryAskers struct {
 	ctx context.Context
 	c   *catter
-	r   *entryReader // of the handle
 }
 
-// at turns to a handle.
-func (a *entryAsker) at(e transform.FilterEntry) error {
-	if a.r != nil && a.r.part.keyed.h == e.Handle {
-		return nil
-	}
+// of returns what answers for the entries of a handle. Several handles are read at
+// once.
+func (a *entryAskers) of(e transform.FilterHandle) (func(*format.KeyedEntry) (bool, error), error) {
 	place := format.Place{Operator: e.Operator, Subtask: e.Subtask, Slot: format.SlotManagedKeyed}
 	if e.Handle == e.Subtask.RawKeyed {
 		place.Slot = format.SlotRawKeyed
 	}
 	codecs, err := value.EntryCodecsOf(a.ctx, a.c.snap.Source(), e.Codec, e.Handle)
 	if err != nil {
-		return format.At(err, "%v", place)
+		return nil, format.At(err, "%v", place)
 	}
 	read := &keyedRead{keyedHandle: &keyedHandle{place: place, h: e.Handle, codec: e.Codec, schema: e.Schema, codecs: codecs}}
 	for _, st := range e.Schema.States {
 		read.states = append(read.states, namedCatState(a.c.env, e.Operator, st.Name.String(), st.Kind))
 	}
 	part := &catPart{place: place, subtask: e.Subtask.Index, state: work.All, keyed: read}
-	a.r = &entryReader{c: a.c, ctx: a.ctx, part: part, once: true, noted: make([]bool, len(read.states))}
-	return nil
+	c := *a.c
+	c.unknown, c.filter = nil, c.filter.another()
+	asker := &entryAsker{r: &entryReader{c: &c, ctx: a.ctx, part: part, once: true, noted: make([]bool, len(read.states))}}
+	asker.r.arena.Views = true // an entry is decided before the next one is read
+	return asker.keep, nil
 }
 
-func (a *entryAsker) keep(e transform.FilterEntry) (bool, error) {
-	if err := a.at(e); err != nil {
-		return false, err
-	}
+// entryAsker answers for the entries of one handle.
+type entryAsker struct{ r *entryReader }
+
+func (a *entryAsker) keep(e *format.KeyedEntry) (bool, error) {
 	var it catItem
-	place, st := a.r.part.place, a.r.part.keyed.states[e.State]
-	err := a.r.decode(&it, &e.KeyedEntry)
+	c, part := a.r.c, a.r.part
+	st := part.keyed.states[e.State]
+	err := a.r.decode(&it, e)
 	if err == nil {
-		err = a.c.entryDecoded(st, &it, a.r.part.keyed.codecs[e.State].Why)
+		err = c.entryDecoded(st, &it, part.keyed.codecs[e.State].Why)
 	}
 	if err != nil {
-		return false, format.At(readable(err), "%v", place)
+		return false, format.At(readable(err), "%v", part.place)
 	}
-	return a.c.filter.holds(a.c, st, &it)
+	return c.filter.holds(c, st, &it)
 }

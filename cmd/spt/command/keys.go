@@ -261,24 +261,20 @@ func (l *keyList) remark() (string, error) {
 	return fmt.Sprintf("keys of %s that occur nowhere in what was read: %s of %s, %s %s%s", ui.Quote(l.name), ui.Count(missing), ui.Count(n), word, strings.Join(places, ", "), more), nil
 }
 
-// keyAsker answers a filter of keyed state by the keys of a list.
+// keyAsker answers a filter of one handle of keyed state by the keys of a list.
 type keyAsker struct {
-	list   *keyList
+	keys   *keySet
+	of     transform.FilterHandle
 	invert bool
-	handle format.KeyedHandle
-	keys   *keySet // of the handle
 }
 
-func (a *keyAsker) keep(e transform.FilterEntry) (bool, error) {
-	if a.handle != e.Handle {
-		a.handle, a.keys = e.Handle, a.list.of(e.Operator, e.Handle, e.Schema)
-	}
+func (a *keyAsker) keep(e *format.KeyedEntry) (bool, error) {
 	if e.Key == nil {
 		return false, format.Errorf(format.ErrUnsupported, "--keys: the keys of %s are not known; use --state to choose others", a.keys.state)
 	}
 	found, err := a.keys.has(e.Key)
 	if err != nil {
-		return false, format.At(format.At(err, "key group %d/state %q/key", e.KeyGroup, e.Schema.States[e.State].Name), "operator %q", e.Operator.Label())
+		return false, format.At(format.At(err, "key group %d/state %q/key", e.KeyGroup, a.of.Schema.States[e.State].Name), "operator %q", a.of.Operator.Label())
 	}
 	return found != a.invert, nil
 }

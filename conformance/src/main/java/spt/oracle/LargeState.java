@@ -96,9 +96,10 @@ public final class LargeState {
         String run = "large";
         Gate gate = Gate.open(run);
         StreamExecutionEnvironment env = new StreamExecutionEnvironment(configuration);
-        env.setParallelism(1);
+        env.setParallelism(2);
         env.setMaxParallelism(128);
         env.fromSource(new NumberSource(new NumberSource.Plan(run, "numbers", 1, again, 11)), WatermarkStrategy.noWatermarks(), "numbers")
+                .setParallelism(1)
                 .uid("numbers")
                 .keyBy(n -> String.format("user-%08d", n % keys), Types.STRING)
                 .process(new Fill(run, Integer.parseInt(args[2])))
@@ -106,7 +107,7 @@ public final class LargeState {
                 .sinkTo(new DiscardingSink<>())
                 .uid("sink");
         JobID id = new JobID(0, 1);
-        try (MiniCluster cluster = new MiniCluster(new MiniClusterConfiguration.Builder().setConfiguration(configuration).build())) {
+        try (MiniCluster cluster = new MiniCluster(new MiniClusterConfiguration.Builder().setConfiguration(configuration).setNumSlotsPerTaskManager(2).build())) {
             cluster.start();
             cluster.submitJob(env.getStreamGraph().getJobGraph(LargeState.class.getClassLoader(), id)).get();
             gate.raise(10, 1);
