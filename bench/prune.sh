@@ -17,12 +17,16 @@ pair 'diagnose, all different / cp -r' "$spt prune-union $work/distinct" "rm -rf
 for keep in distinct copies first-subtask modulo; do
 	pair "--keep $keep / cp -r" "$out; $spt prune-union -q $work/in $work/o --keep $keep" "$copy"
 done
+latest="--keep latest-by --by value --accept-unproven"
+pair '--keep latest-by / cp -r' "$out; $spt prune-union -q $work/in $work/o $latest" "$copy"
+pair '--keep latest-by, all different' "$out; $spt prune-union -q $work/distinct $work/o $latest" "rm -rf $work/p; cp -r $work/distinct $work/p"
 pair '--keep distinct to .spt / cp -r' "$out; $spt prune-union -q $work/in $work/o.spt --keep distinct" "$copy"
 if command -v zstd >/dev/null; then
 	pair 'diagnose / tar | zstd -3' "$spt prune-union $work/in" "$pack"
 	pair '--keep distinct / tar | zstd -3' "$out; $spt prune-union -q $work/in $work/o --keep distinct" "$pack"
 fi
-for command in "$spt prune-union $work/in" "$spt prune-union -q $work/in $work/o --keep distinct" "$spt prune-union $work/distinct"; do
+for command in "$spt prune-union $work/in" "$spt prune-union -q $work/in $work/o --keep distinct" "$spt prune-union $work/distinct" \
+	"$spt prune-union -q $work/in $work/o $latest" "$spt prune-union -q $work/distinct $work/o $latest"; do
 	rm -rf "$work/o"
 	if [ -x /usr/bin/time ]; then
 		/usr/bin/time -f "peak memory %M KiB: ${command//"$work"\//}" bash -c "$command" 2>&1 >/dev/null | tail -1
