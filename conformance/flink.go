@@ -73,6 +73,8 @@ func start(version Version, program program, name string, more ...string) (*Flin
 		"-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"--add-opens=java.base/java.util=ALL-UNNAMED",
+		"--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+		"--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
 		"--add-opens=java.base/java.time=ALL-UNNAMED",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err",
 		"-Dspt.fixtures="+dir,

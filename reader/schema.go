@@ -16,8 +16,8 @@ import (
 // in the streams of all its subtasks: the distinct serializer snapshots of each
 // state. What cannot be read or decoded is in unread, each with its location. err
 // is not about the snapshot: ctx ended, a file changed, or a store is
-// unreachable. State of Go programs and the changes of a changelog, which have
-// other descriptions, are left out.
+// unreachable. The changes of a changelog are read to their end: they register states.
+// State of Go programs, which has other descriptions, is left out.
 func (s *Snapshot) Schema(ctx context.Context, op *format.Operator) (schema types.Schema, unread []error, err error) {
 	m := schemaOf{s: s, ctx: ctx}
 	for _, sub := range op.Subtasks {
@@ -57,6 +57,24 @@ func (m *schemaOf) keyed(h format.KeyedHandle, at format.Place) {
 		}
 		m.add(header.Key, header.States, err, at)
 	}
+	if h, ok := h.(*format.Changelog); ok && len(h.Changes) > 0 {
+		m.changes(h, at)
+	}
+}
+
+// changes adds the states that the changes of a changelog register and that no stream
+// has. The changes register again what is materialized.
+func (m *schemaOf) changes(h *format.Changelog, at format.Place) {
+	schema, err := m.s.keyedCodec(at.Operator).Registered(m.ctx, m.s.src, h)
+	known := func(st types.StateSchema) bool {
+		return slices.ContainsFunc(m.schema.States, func(o types.StateSchema) bool {
+			return o.Name == st.Name && o.Keyed != "" && (o.Keyed == types.Timers) == (st.Keyed == types.Timers) && slices.Contains(o.Subtasks, at.Subtask.Index)
+		})
+	}
+	if m.schema.Key != nil {
+		schema.Key = nil
+	}
+	m.add(schema.Key, slices.DeleteFunc(schema.States, known), err, at)
 }
 
 func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err error, at format.Place) {

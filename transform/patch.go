@@ -41,14 +41,17 @@ const (
 	NoIndex     int64 = -1 // an entry is found by its key, an element is added at the end
 )
 
-// PatchChange is a change of one element of list, union or raw operator state, or of one
-// entry of broadcast or keyed state. Indexes are of the input, whatever other changes do.
+// PatchChange is a change of one element of list, union or raw operator state, of one
+// entry of broadcast or keyed state, or of the state of a coordinator. Indexes are of the input, whatever other changes do.
 type PatchChange struct {
 	Number   int64   // identifies the change in errors, such as the number of its line
 	Op       PatchOp // "" means PatchReplace
 	Operator format.OperatorID
 	State    string
 	Raw      bool // a state of the raw operator state
+	// Coordinator is a change of the state of the coordinator, which is one value. It has
+	// no State, Subtask, Index or Key, and is replaced only.
+	Coordinator bool
 	// Subtask is where the element or entry is. A change of an entry of keyed state finds
 	// it with AllSubtasks as well.
 	Subtask int32
@@ -93,6 +96,7 @@ type PatchedState struct {
 	State                    string
 	Mode                     format.Mode
 	Raw                      bool
+	Coordinator              bool   // the state of the coordinator, which has no name and mode
 	Keyed                    string // the kind of a keyed state, which has no mode
 	Replaced, Added, Removed int64
 	Same                     int64 // changes to the value that was stored
@@ -138,8 +142,8 @@ const (
 	maxProblems = 1000
 )
 
-// Patch changes single elements of list, union and raw operator state, and single entries
-// of broadcast and keyed state. It checks all changes before it changes anything: if any of them is
+// Patch changes single elements of list, union and raw operator state, single entries
+// of broadcast and keyed state, and the state of coordinators. It checks all changes before it changes anything: if any of them is
 // wrong, the error is a *PatchError that lists them. A change to the value that is stored
 // changes nothing, also if the value would be encoded otherwise today.
 //
@@ -152,6 +156,9 @@ const (
 // element any more is removed. Keyed state of an operator in which entries change is
 // canonical, see [Canonical].
 //
+// The state of a coordinator is a value as [connector.Coordinator] decodes it. One that is
+// not decoded, or in part, is changed only if Unchecked is set.
+//
 // Patch reads the elements that changes name, the maps of broadcast states that they name,
 // and the key groups of entries. It holds a batch of changes of up to 16 MiB, what is new, a
 // bit for each element of a state that a change names, and 16 bytes for each entry of keyed
@@ -160,7 +167,7 @@ func Patch(ctx context.Context, in format.View, o PatchOptions) (format.View, *P
 	if o.Changes == nil || o.Values == nil {
 		return in, nil, errors.New("Patch needs Changes and Values")
 	}
-	p := &patch{in: in, o: o, report: &PatchReport{}, ops: map[format.OperatorID]*format.Operator{}, states: map[patchID]*patchState{}, keyed: map[format.OperatorID]*keyedPatch{}, hash: hash128.New()}
+	p := &patch{in: in, o: o, report: &PatchReport{}, ops: map[format.OperatorID]*format.Operator{}, states: map[patchID]*patchState{}, keyed: map[format.OperatorID]*keyedPatch{}, coordinators: map[*format.Operator]*patchCoordinator{}, hash: hash128.New()}
 	for _, op := range in.Operators {
 		p.ops[op.ID] = op
 	}
@@ -181,6 +188,9 @@ func Patch(ctx context.Context, in format.View, o PatchOptions) (format.View, *P
 		return in, nil, err
 	}
 	sp, err := editHandles(ctx, in.With(built), edits)
+	if err == nil {
+		sp, err = p.applyCoordinators(sp)
+	}
 	if err != nil {
 		return in, nil, err
 	}
@@ -198,16 +208,17 @@ func Patch(ctx context.Context, in format.View, o PatchOptions) (format.View, *P
 
 // patch is an edit in progress.
 type patch struct {
-	in       format.View
-	o        PatchOptions
-	report   *PatchReport
-	ops      map[format.OperatorID]*format.Operator
-	states   map[patchID]*patchState
-	order    []*patchState
-	keyed    map[format.OperatorID]*keyedPatch
-	hash     hash128.Hasher
-	problems []PatchProblem
-	more     int64
+	in           format.View
+	o            PatchOptions
+	report       *PatchReport
+	ops          map[format.OperatorID]*format.Operator
+	states       map[patchID]*patchState
+	order        []*patchState
+	keyed        map[format.OperatorID]*keyedPatch
+	coordinators map[*format.Operator]*patchCoordinator
+	hash         hash128.Hasher
+	problems     []PatchProblem
+	more         int64
 }
 
 // patchID identifies a state.
@@ -286,6 +297,12 @@ func (p *patch) read(ctx context.Context) error {
 		if c.Op == "" {
 			c.Op = PatchReplace
 		}
+		if c.Coordinator {
+			if err := p.coordinator(ctx, &c); err != nil {
+				return err
+			}
+			continue
+		}
 		if c.Entry != nil {
 			located, wrong, err := p.locate(ctx, c)
 			switch {
@@ -331,13 +348,15 @@ func (c *PatchChange) checkOp() error {
 	return nil
 }
 
+var errNoValue = errors.New("it has no value")
+
 // find returns the state of a change, and its part; nil for all subtasks.
 func (p *patch) find(c *PatchChange) (*patchState, *patchPart, error) {
 	if err := c.checkOp(); err != nil {
 		return nil, nil, err
 	}
 	if c.Op != PatchRemove && !c.Value.given() {
-		return nil, nil, errors.New("it has no value")
+		return nil, nil, errNoValue
 	}
 	st, err := p.state(c)
 	if err != nil {

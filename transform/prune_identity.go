@@ -180,6 +180,7 @@ func (u *unionState) byIdentity(ctx context.Context, in format.View, o *PruneOpt
 	all := identities{places: map[hash128.Digest]int32{}}
 	hash := hash128.New()
 	arena := value.Arena{Views: true}
+	var v value.Value
 	var text []byte
 	number := int64(-1)
 	err = u.each(ctx, in, func(i int, index int64, stored []byte) error {
@@ -188,8 +189,7 @@ func (u *unionState) byIdentity(ctx context.Context, in format.View, o *PruneOpt
 			return format.At(err, "subtask %d/state %q/element %d", u.subtasks[i], u.name, index)
 		}
 		arena.Reset()
-		v, err := value.ReadAllIn(&arena, codec[i], stored)
-		if err != nil {
+		if err := value.ReadAllIn(&arena, codec[i], stored, &v); err != nil {
 			return at(err)
 		}
 		text = text[:0]

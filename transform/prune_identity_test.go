@@ -1,11 +1,15 @@
 package transform
 
 import (
+	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 func TestFieldPaths(t *testing.T) {
@@ -61,5 +65,36 @@ func TestCompareValues(t *testing.T) {
 		if c, err := compareValues(x[0], x[1]); err == nil {
 			t.Errorf("%v and %v: %d", x[0], x[1], c)
 		}
+	}
+}
+
+// TestIdentitiesAreBounded: what is held of elements has limits, and a value that is
+// replaced is no longer counted.
+func TestIdentitiesAreBounded(t *testing.T) {
+	long := func(first string) *value.Value {
+		v := value.String(first + strings.Repeat("x", maxTexts/2))
+		return &v
+	}
+	all := identities{places: map[hash128.Digest]int32{}}
+	hash := hash128.New()
+	one, two, three := hash.Sum([]byte("1")), hash.Sum([]byte("2")), hash.Sum([]byte("3"))
+	for i, first := range []string{"a", "b", "c", "c", "b"} {
+		if err := all.add(one, best{int64(i), 1}, long(first)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short := value.String("short")
+	if err := all.add(two, best{5, 1}, &short); err != nil || len(all.kept) != 2 || all.kept[0].number != 2 || all.kept[1].number != 5 {
+		t.Errorf("%+v, %v", all.kept, err)
+	}
+	if err := all.add(three, best{6, 1}, long("a")); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+	full := identities{places: map[hash128.Digest]int32{one: 0}, kept: make([]best, maxIdentities)}
+	if err := full.add(one, best{7, 1}, nil); err != nil || full.kept[0].number != 7 {
+		t.Error(full.kept[0], err)
+	}
+	if err := full.add(two, best{8, 1}, nil); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
 	}
 }

@@ -286,10 +286,6 @@ func (e *offsetEdit) coordinator(ctx context.Context, s *SourceOffsets) error {
 	if err != nil || string(after) == string(before) {
 		return err
 	}
-	data := &format.Inline{Data: format.NewBytes(after)}
-	if old, ok := storedLike(s.Operator.Coordinator, int64(len(after))).(*format.Inline); ok {
-		data.Name = old.Name
-	}
-	e.coordinators[s.Operator] = data
+	e.coordinators[s.Operator] = newCoordinator(s.Operator, after)
 	return nil
 }

@@ -29,33 +29,39 @@ type Codec interface {
 // ArenaCodec is a [Codec] that can read values into memory that is used again.
 type ArenaCodec interface {
 	Codec
-	// ReadIn is Read of a value that may be used until the arena is reset.
-	ReadIn(a *Arena, p []byte) (v Value, n int, err error)
+	// ReadIn reads the value at the start of p into v, which is null after an error, and
+	// returns its length. The value may be used until the arena is reset.
+	ReadIn(a *Arena, p []byte, v *Value) (n int, err error)
 }
 
 // ReadAll reads a value that is all of p.
 func ReadAll(c Codec, p []byte) (Value, error) {
 	v, n, err := c.Read(p)
-	return whole(p, v, n, err)
-}
-
-// ReadAllIn is ReadAll of a value that may be used until the arena is reset.
-func ReadAllIn(a *Arena, c Codec, p []byte) (Value, error) {
-	in, ok := c.(ArenaCodec)
-	if !ok {
-		return ReadAll(c, p)
-	}
-	v, n, err := in.ReadIn(a, p)
-	return whole(p, v, n, err)
-}
-
-func whole(p []byte, v Value, n int, err error) (Value, error) {
 	if err == nil && n < len(p) {
-		e := format.Errorf(format.ErrCorrupt, "%d trailing bytes after a value of %d", len(p)-n, n)
-		e.Offset = int64(n)
-		return Value{}, e
+		return Value{}, trailing(p, n)
 	}
 	return v, err
+}
+
+// ReadAllIn reads a value that is all of p into v, which is null after an error. The
+// value may be used until the arena is reset.
+func ReadAllIn(a *Arena, c Codec, p []byte, v *Value) (err error) {
+	in, ok := c.(ArenaCodec)
+	if !ok {
+		*v, err = ReadAll(c, p)
+		return err
+	}
+	n, err := in.ReadIn(a, p, v)
+	if err == nil && n < len(p) {
+		*v, err = Value{}, trailing(p, n)
+	}
+	return err
+}
+
+func trailing(p []byte, n int) error {
+	e := format.Errorf(format.ErrCorrupt, "%d trailing bytes after a value of %d", len(p)-n, n)
+	e.Offset = int64(n)
+	return e
 }
 
 // IsShort reports whether an error of Skip or Read means that p ends within the

@@ -16,9 +16,9 @@ var verbatim = func() (v [256]bool) {
 	return v
 }()
 
-// Append appends s as a JSON string. With printable, \n, \r and \t are written in short,
-// as by encoding/json, and all characters that are not printable are escaped, not
-// only those below U+0020. Half a surrogate pair, which is not UTF-8, is an escape
+// Append appends s as a JSON string. With printable, \n, \r and \t are written so,
+// as in encoding/json, and all characters that are not printable are escaped, not only
+// those below U+0020. Half a surrogate pair, which is not UTF-8, is an escape
 // sequence; any other byte that is not UTF-8 is U+FFFD.
 func Append(dst []byte, s string, printable bool) []byte {
 	dst = append(dst, '"')

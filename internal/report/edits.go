@@ -193,6 +193,10 @@ func (e *Edit) Patched(d *transform.PatchReport) {
 			kind = "raw"
 		case s.Keyed != "":
 			kind = s.Keyed
+		case s.Coordinator:
+			e.add(s.Operator, Change{What: "patched coordinator state of"})
+			e.Remark("%s: the readers of a source keep the positions of the splits that they have; only splits that are not assigned yet are read from what the coordinator stores", ui.Quote(e.run.Label(s.Operator)))
+			continue
 		}
 		e.add(s.Operator, Change{What: "patched", State: e.run.Text(s.State), Kind: kind, Replaced: s.Replaced, Added: s.Added, Removed: s.Removed})
 		if s.Mode == format.ModeUnion && !s.Raw && s.Keyed == "" {

@@ -34,7 +34,7 @@ func (o *catOptions) printCoordinators(ctx context.Context, env *Env, snap *read
 			return inContainer(format.At(format.At(err, "coordinator"), "operator %q", op.Label()), snap)
 		}
 		label := operatorName(env, op)
-		it := report.CatItem{State: &report.CatState{Operator: env.hidden(label), ID: op.ID.String(), Name: "", Kind: "coordinator"}, Subtask: -1, Stored: p}
+		it := report.CatItem{State: &report.CatState{Operator: env.hidden(label), ID: op.ID.String(), Name: "", Kind: coordinatorKind}, Subtask: -1, Stored: p}
 		if c.decodes() {
 			if it.Value, err = value.ReadAll(codec, p); err == nil {
 				it.Decoded = true

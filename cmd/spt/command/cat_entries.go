@@ -73,17 +73,17 @@ type entryNote struct {
 
 // entryReader reads the entries of a unit of keyed state.
 type entryReader struct {
-	c       *catter
-	part    *catPart
-	passes  []format.KeyedSelection
-	cur     format.KeyedCursor
-	once    bool            // an entry is used until the next one is decoded
-	entryOf report.CatKeyed // with once: what the last item has
-	arena   value.Arena     // of entries that are not kept
-	kept    arena
-	ctx     context.Context
-	notes   []entryNote
-	noted   []bool // by state
+	c      *catter
+	part   *catPart
+	passes []format.KeyedSelection
+	cur    format.KeyedCursor
+	once   bool            // an entry is used until the next one is decoded
+	arena  value.Arena     // of entries that are not kept
+	keyed  report.CatKeyed // the same
+	kept   arena
+	ctx    context.Context
+	notes  []entryNote
+	noted  []bool // by state
 	// last is the state, the key and the namespace of the entry before, for --keys-only.
 	last struct {
 		state          int
@@ -317,7 +317,7 @@ const kindOfTimers = "timers"
 func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 	r := e.part.keyed
 	codecs := &r.codecs[x.State]
-	k := &e.entryOf
+	k := &e.keyed
 	if !e.once {
 		k = new(report.CatKeyed)
 	}
@@ -361,8 +361,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 			e.note(x.State, codecs.Why)
 			continue
 		}
-		v, err := e.read(p.codec, p.bytes)
-		switch {
+		switch err := e.read(p.codec, p.bytes, &p.to.Value); {
 		case errors.Is(err, format.ErrUnsupported):
 			p.to.Stored = e.keep(p.bytes)
 			e.note(x.State, err)
@@ -370,7 +369,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 		case err != nil:
 			return &notReadable{format.At(err, "key group %d/state %q/%s", x.KeyGroup, r.states[x.State].name, p.name)}
 		}
-		p.to.Decoded, p.to.Value = true, v
+		p.to.Decoded = true
 	}
 	if codecs.TTL {
 		k.SplitTTL(r.schema.States[x.State].Kind == "list")
@@ -380,11 +379,12 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 }
 
 // read reads a part of an entry: of a line, into memory that is used again.
-func (e *entryReader) read(c value.Codec, p []byte) (value.Value, error) {
+func (e *entryReader) read(c value.Codec, p []byte, v *value.Value) (err error) {
 	if e.once {
-		return value.ReadAllIn(&e.arena, c, p)
+		return value.ReadAllIn(&e.arena, c, p, v)
 	}
-	return value.ReadAll(c, p)
+	*v, err = value.ReadAll(c, p)
+	return err
 }
 
 // keep returns p, or a copy where entries are kept.

@@ -170,20 +170,21 @@ func (c *catter) decode(st *catState, it *catItem, values reader.Values) error {
 		return nil
 	}
 	c.arena.Reset()
-	v, err := c.readValue(values.Element, it.stored)
+	err := c.readValue(values.Element, it.stored, &it.value)
 	if ok, err := c.decoded(st, err, "element", it.index); !ok {
 		return err
 	}
-	it.decoded, it.value = true, v
+	it.decoded = true
 	return nil
 }
 
 // readValue reads a value that is valid as long as its element.
-func (c *catter) readValue(codec value.Codec, p []byte) (value.Value, error) {
-	if c.kept != nil {
-		return value.ReadAll(codec, p)
+func (c *catter) readValue(codec value.Codec, p []byte, v *value.Value) (err error) {
+	if c.kept == nil {
+		return value.ReadAllIn(&c.arena, codec, p, v)
 	}
-	return value.ReadAllIn(&c.arena, codec, p)
+	*v, err = value.ReadAll(codec, p)
+	return err
 }
 
 // decodeEntry makes it an entry of a broadcast state. One that is not decoded is
@@ -191,15 +192,15 @@ func (c *catter) readValue(codec value.Codec, p []byte) (value.Value, error) {
 func (c *catter) decodeEntry(st *catState, it *catItem, values reader.Values, e format.MapEntry) error {
 	it.index, it.stored = e.Index, e.Stored
 	c.arena.Reset()
-	k, err := c.readValue(values.Key, e.Key)
-	var v value.Value
+	err := c.readValue(values.Key, e.Key, &it.key)
 	if err == nil {
-		v, err = c.readValue(values.Value, e.Value)
+		err = c.readValue(values.Value, e.Value, &it.value)
 	}
 	if ok, err := c.decoded(st, err, "entry", e.Index); !ok {
+		it.key = value.Null()
 		return err
 	}
-	it.decoded, it.entry, it.key, it.value = true, true, k, v
+	it.decoded, it.entry = true, true
 	return nil
 }
 

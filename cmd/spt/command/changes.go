@@ -61,6 +61,9 @@ type changeLine struct {
 	Redacted *string `json:"value_redacted"`
 }
 
+// coordinatorKind is the kind of a line of the state of a coordinator.
+const coordinatorKind = "coordinator"
+
 // lineError is what is wrong with a line.
 type lineError struct {
 	line int64
@@ -151,17 +154,15 @@ func notChange(err error) error {
 
 func (l *changeLine) check() error {
 	switch {
-	case l.Kind == "coordinator":
-		return errors.New("the state of a coordinator is not changed by its elements")
 	case l.Count != nil:
 		return errors.New("a line of cat --distinct is for several elements: print them without --distinct")
 	case l.Text != nil, l.Redacted != nil:
 		return errors.New("values of --format text or redacted cannot be read: print them without --format")
-	case l.State == "":
+	case l.State == "" && l.Kind != coordinatorKind:
 		return errors.New("the state is missing")
 	case l.Operator == "" && l.ID == "":
 		return errors.New("the operator is missing")
-	case l.Subtask != nil && *l.Subtask < 0:
+	case l.Subtask != nil && *l.Subtask < 0 && l.Kind != coordinatorKind:
 		return fmt.Errorf("subtask %d: must be 0 or more", *l.Subtask)
 	case l.Index != nil && *l.Index < 0:
 		return fmt.Errorf("index %d: must be 0 or more", *l.Index)

@@ -100,7 +100,7 @@ func offer(words []string, typed string) []cobra.Completion {
 
 // completeFrom completes with names from the snapshots on the command line, each
 // followed by after. Nothing is printed where they cannot be read.
-func (e *Env) completeFrom(cmd *cobra.Command, names func(e *Env, snap *reader.Snapshot, picked []string) []string, after string) cobra.CompletionFunc {
+func (e *Env) completeFrom(cmd *cobra.Command, names namesOf, after string) cobra.CompletionFunc {
 	directive := noFiles
 	if after != "" {
 		directive |= cobra.ShellCompDirectiveNoSpace
@@ -145,7 +145,11 @@ func (e *Env) prepareCompletion(ctx context.Context) error {
 	return e.prepare(ctx)
 }
 
-func (e *Env) namesIn(ctx context.Context, location string, names func(*Env, *reader.Snapshot, []string) []string, picked []string) []string {
+// namesOf returns names in a snapshot, of the operators that were picked before on the
+// command line if any were.
+type namesOf func(ctx context.Context, e *Env, snap *reader.Snapshot, picked []string) []string
+
+func (e *Env) namesIn(ctx context.Context, location string, names namesOf, picked []string) []string {
 	if location == "-" || !e.cheap(ctx, location) {
 		return nil
 	}
@@ -156,7 +160,7 @@ func (e *Env) namesIn(ctx context.Context, location string, names func(*Env, *re
 		return nil
 	}
 	defer snap.Close() //nolint:errcheck // it was only read
-	return names(e, snap, picked)
+	return names(ctx, e, snap, picked)
 }
 
 // cheap reports whether a location is a snapshot that is opened quickly: not a pipe,
@@ -177,7 +181,7 @@ func (e *Env) cheap(ctx context.Context, location string) bool {
 	return !strings.ContainsAny(location, `/\`) // a bare name: reader.Open adds the extension
 }
 
-func operatorNames(e *Env, snap *reader.Snapshot, _ []string) []string {
+func operatorNames(_ context.Context, e *Env, snap *reader.Snapshot, _ []string) []string {
 	var all []string
 	for _, op := range snap.Operators {
 		name := e.run.Learned(op.ID.String())
@@ -194,9 +198,9 @@ func operatorNames(e *Env, snap *reader.Snapshot, _ []string) []string {
 	return all
 }
 
-// stateNames returns the names of the operator states, of the operators that were
-// picked before on the command line if any were.
-func stateNames(e *Env, snap *reader.Snapshot, picked []string) []string {
+// stateNames returns the names of states. The names of keyed states are in the streams of
+// a subtask, of which those of the first one that has any are read.
+func stateNames(ctx context.Context, e *Env, snap *reader.Snapshot, picked []string) []string {
 	p := pick{operators: picked}
 	ops, err := p.pickOperators(e, snap.Operators)
 	if err != nil {
@@ -204,6 +208,16 @@ func stateNames(e *Env, snap *reader.Snapshot, picked []string) []string {
 	}
 	var all []string
 	for _, op := range ops {
+		if i := slices.IndexFunc(op.Subtasks, func(sub *format.Subtask) bool { return sub.ManagedKeyed != nil }); i >= 0 {
+			one := *op
+			one.Subtasks = op.Subtasks[i : i+1]
+			schema, _, err := snap.Schema(ctx, &one)
+			for k := range schema.States {
+				if err == nil && schema.States[k].Keyed != "" {
+					all = append(all, schema.States[k].Name.String())
+				}
+			}
+		}
 		for _, sub := range op.Subtasks {
 			if sub.Managed == nil {
 				continue

@@ -44,9 +44,9 @@ func newPatchCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "patch IN [OUT]",
 		Short: "Change single values of state, as edited output of cat says",
-		Long: `Changes single elements of list, union and raw operator state, and single
-entries of broadcast and keyed state. What is not changed is copied byte for
-byte.
+		Long: `Changes single elements of list, union and raw operator state, single entries of
+broadcast and keyed state, and the state of coordinators. What is not changed is
+copied byte for byte.
 
 The changes are lines as spt cat prints them: the line of an element with
 another value replaces the value. Lines with the value that is stored change
@@ -63,7 +63,8 @@ without subtask and index is for all replicas. Lines with a subtask are for
 one; they are wrong if replicas that agree on the key would differ.
 
 An entry of keyed state is found by its state, key, namespace and user_key, a
-timer by its time as well. Operators whose entries change are written in the
+timer by its time as well. The state of a coordinator is one value: a line of
+spt cat --coordinator, with another value. Operators whose entries change are written in the
 canonical format, which every state backend restores.
 
 All lines are checked before anything is written: that the elements exist, their
@@ -154,7 +155,9 @@ func (p *patcher) change(l *changeLine) (c transform.PatchChange, err error) {
 	if c.Operator, err = p.operator(l.Operator, l.ID); err != nil {
 		return c, err
 	}
-	if l.ofEntry() || l.Kind != "raw" && p.onlyKeyed(c.Operator, l.State) {
+	if l.Kind == coordinatorKind {
+		c.Coordinator = true
+	} else if l.ofEntry() || l.Kind != "raw" && p.onlyKeyed(c.Operator, l.State) {
 		if len(l.pair) == 2 {
 			c.Key, l.UserKey = l.pair[0], l.pair[1]
 		}

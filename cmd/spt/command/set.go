@@ -17,6 +17,7 @@ import (
 
 type setOptions struct {
 	writeOptions
+	typeFlags
 	offsets           offsetFlags
 	id                int64
 	operators, states []string
@@ -35,6 +36,7 @@ var modes = map[string]format.Mode{"list": format.ModeList, "union": format.Mode
 
 func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
+	o.typeFlags.addFlags(fs)
 	fs.Int64Var(&o.id, "checkpoint-id", 0, "set the checkpoint id to `N`")
 	operatorFlag(fs, &o.operators, "set fields of these operators")
 	stateFlag(fs, &o.states, "with --mode: these operator states; with --shift-timers: these timers")
@@ -63,6 +65,9 @@ func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 			}
 		}
 		return o.writeOptions.validate(env)
+	}
+	if err := without("--value", given, "type", "types"); err != nil {
+		return err
 	}
 	if o.offsets.given() {
 		if o.setID || o.setMax || o.mode != "" || len(o.states) > 0 {
@@ -137,9 +142,11 @@ func newSetCommand(env *Env) *cobra.Command {
 
 --value sets an element of list or union state, by its subtask and index, or an
 entry of broadcast state in the replicas of all subtasks, by its key, or an
-entry of keyed state by its key, and of a map by [KEY,USERKEY]. The value is
-JSON as spt cat prints it, and its type is checked. spt patch changes many
-values, and adds and removes some.
+entry of keyed state by its key, and of a map by [KEY,USERKEY], or the state of
+a coordinator as OPERATOR[coordinator]. The value is
+JSON as spt cat prints it, and its type is checked; --type is the type of a
+state whose type the snapshot does not record. spt patch changes many values,
+and adds and removes some.
 
 --mode makes list state union state and the other way round, in _metadata and in
 the state itself: Flink refuses a job that asks for a state in another mode than
@@ -174,6 +181,9 @@ record. spt offsets shows what is stored.`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, cmd.Flags()); err != nil {
+				return err
+			}
+			if err := env.readTypes(cmd.Context(), o.typeFlags); err != nil {
 				return err
 			}
 			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {

@@ -16,9 +16,12 @@ import (
 
 // parseValue reads OPERATOR/STATE[SUBTASK,INDEX]=JSON, or OPERATOR/STATE[KEY]=JSON for an
 // entry of broadcast or keyed state, or OPERATOR/STATE[KEY,USERKEY]=JSON for one of a map in
-// keyed state. Names may contain any of the characters between them: the
+// keyed state, or OPERATOR[coordinator]=JSON. Names may contain any of the characters between them: the
 // first [ counts after which the rest is read.
 func parseValue(text string) (*changeLine, error) {
+	if operator, value, ok := strings.Cut(text, "["+coordinatorKind+"]="); ok && operator != "" && !strings.Contains(operator, "[") && json.Valid([]byte(value)) {
+		return &changeLine{Operator: operator, Kind: coordinatorKind, Value: bytes.TrimSpace([]byte(value))}, nil
+	}
 	for i := 0; ; i++ {
 		k := strings.IndexByte(text[i:], '[')
 		if k < 0 {

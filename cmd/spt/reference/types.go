@@ -90,20 +90,46 @@ These serializers are decoded only in part:
   them is run.
 * ` + "`BinaryRowDataSerializer`" + `: its snapshot has the number of fields and not their types, so
   a row is bytes. ` + "`RowDataSerializer`" + ` has the types.
-* ` + "`KryoSerializer`" + `: a value starts with its class. Decoded are strings, boxed primitives,
-  ` + "`BigInteger`, `BigDecimal`, `Date`, `Timestamp`, `UUID`, `URI`, `URL`, `Currency`, `Optional`" + `, the
-  classes of ` + "`java.time`" + ` but its enums, ` + "`java.sql.Date` and `Time`" + `, the lists, sets, queues, maps and entries
-  of ` + "`java.util`" + ` (sorted ones without a comparator), arrays of objects, strings, primitives and
-  boxed primitives, Flink's tuples, Kafka's ` + "`KafkaTopicPartition`" + `, exceptions as the bytes of
-  their Java stream, and messages of Protobuf and Thrift in the serializers of Twitter's
-  chill as bytes. Every element must be of these
-  classes. Kryo 2 (Flink 1.x) and Kryo 5 (Flink 2.x) write different bytes, and snapshots
-  do not say which: the version of ` + "`_metadata`" + ` does.
+* ` + "`KryoSerializer`" + `: a value starts with its class, and every object in it must be of the
+  [classes](#classes-in-kryo) below. Kryo 2 (Flink 1.x) and Kryo 5 (Flink 2.x) write
+  different bytes, and snapshots do not say which: the version of ` + "`_metadata`" + ` does.
 * ` + "`VariantSerializer` and `BitmapSerializer`" + `: the binary encodings of variants and of
   RoaringBitmap are bytes.
 * ` + "`BytePrimitiveArraySerializer`" + `: PyFlink stores pickles in byte arrays, and snapshots do
   not say so. [type-language.md](type-language.md) shows how to read them.
 * Raw SQL types are decoded if their serializer is one of Flink's; otherwise they are bytes.
+
+## Classes in Kryo
+
+| classes | JSON of an object |
+|---|---|
+| strings, ` + "`StringBuilder`, `StringBuffer`" + `, boxed primitives, ` + "`BigInteger`, `BigDecimal`" + ` | string, number, boolean |
+| ` + "`AtomicInteger`, `AtomicLong`, `AtomicBoolean`" + ` (0 or 1)` + "`, `AtomicIntegerArray`, `AtomicLongArray`" + ` | number, array |
+| ` + "`Date`, `java.sql.Date`, `Time`, `Timestamp`, `Instant`" + ` | instant |
+| the other classes of ` + "`java.time`, `Calendar`, `TimeZone`" + ` | date, time, or object of the fields |
+| ` + "`UUID`, `URI`, `URL`, `Currency`, `Locale`, `Pattern`, `InetSocketAddress`" + `, charsets in Kryo 5 | string, or object of the fields |
+| ` + "`Optional`, `AtomicReference`" + ` | object: ` + "`value`" + ` |
+| ` + "`OptionalInt`, `OptionalLong`, `OptionalDouble`" + ` | number or null |
+| lists, sets, queues, maps and entries of ` + "`java.util`" + `, also unmodifiable and synchronized ones | array |
+| sorted sets, maps and queues with a comparator of the JDK | object: ` + "`comparator`, `elements`" + ` |
+| ` + "`Arrays.asList`" + ` in Kryo 2, ` + "`EnumSet`" + ` | object: ` + "`type`, `elements`" + ` |
+| ` + "`BitSet`" + ` | bytes, the lowest bit first |
+| ` + "`TimeUnit`, `ChronoUnit`, `DayOfWeek`, `Month`, `RoundingMode`, `RowKind`" + ` | name of the constant |
+| arrays of primitives and of these classes | array; ` + "`byte[]`" + ` is bytes |
+| Flink's ` + "`Tuple1` to `Tuple25`, `Row`, `TimeWindow`, `KafkaTopicPartition`" + ` | object of the fields |
+| Avro's ` + "`GenericData.Array`" + ` | array in Kryo 2; in Kryo 5 object: ` + "`schema`, `avro`" + ` (bytes) |
+| Joda's ` + "`DateTime`, `Interval`, `LocalDate`, `LocalTime`, `LocalDateTime`" + ` in the serializers of kryo-serializers, with ISO's calendar but for the first two | date, time, or object of the fields |
+| Joda's ` + "`Instant`, `Duration`, `Days`" + ` and others as Kryo writes them, ` + "`DateTime` and `Interval`" + ` in UTC | instant, number, or object of the fields |
+| Scala's ` + "`Some`, `None`, `Left`, `Right`, `Success`" + ` and tuples | object, null |
+| in Kryo 2, Scala's lists, vectors, sets, buffers and maps, sorted ones with the orderings of strings and numbers, and wrappers of collections | array, or object: ` + "`ordering`, `elements`" + ` |
+| exceptions, classes with Kryo's or Flink's ` + "`JavaSerializer`, `SimpleDateFormat`" + ` | bytes of their Java stream |
+| messages of Protobuf and Thrift in the serializers of Twitter's chill | bytes |
+
+The bytes of an enum have the ordinal of a constant, and neither its name nor that the class
+is an enum: a constant of a job's own enum is not decoded, and an ` + "`EnumSet`" + ` of them has
+ordinals. Scala 2.12 with flink-scala on the class path wrote the classes of Scala. A default
+serializer (` + "`addDefaultKryoSerializer`" + `) is known to apply to its class only; one for a class of
+the JDK, Scala or Flink that others extend leaves the values bytes.
 `)
 	return b.String()
 }

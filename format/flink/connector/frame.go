@@ -75,7 +75,7 @@ func (f frame) read(r *reader) value.Value {
 func (f frame) body(r *reader, version int32, p []byte) value.Value {
 	var found value.Value
 	var names []string
-	whole := false // found is decoded to the last frame
+	whole := false   // found is decoded to the last frame
 	var failed error // of the first candidate that does not fit
 	known, class := 0, ""
 	for _, c := range f.known.candidates() {

@@ -49,6 +49,26 @@ func (c *Codec) openChangelog(ctx context.Context, src format.Source, h *format.
 	return o, nil
 }
 
+// Registered returns the serializers of the states that the changes of a changelog
+// register. It reads all changes. The serializer of keys is nil if no state contains it.
+func (c *Codec) Registered(ctx context.Context, src format.Source, h *format.Changelog) (types.Schema, error) {
+	header := &Header{Version: maxVersion}
+	l := &changes{c: c, handles: h.Changes, ids: map[uint16]int{}}
+	err := l.states(ctx, src, header)
+	header.Schema.Key = keyOfTimers(header.States)
+	return header.Schema, err
+}
+
+// keyOfTimers returns the serializer of keys in that of timers, or nil.
+func keyOfTimers(states []types.StateSchema) *types.Snapshot {
+	for i := range states {
+		if v := states[i].Serializer(valueKey); states[i].Keyed == types.Timers && v != nil && len(v.Nested) == 2 {
+			return v.Nested[0]
+		}
+	}
+	return nil
+}
+
 // keySerializer sets the serializer of keys of a header that has none: changes do
 // not record it, but the serializer of timers contains it.
 func (c *Codec) keySerializer(h *Header) error {
@@ -56,11 +76,8 @@ func (c *Codec) keySerializer(h *Header) error {
 		return nil
 	}
 	key := c.Key
-	for i := range h.States {
-		s := &h.States[i]
-		if v := s.Serializer(valueKey); key == nil && s.Keyed == types.Timers && v != nil && len(v.Nested) == 2 {
-			key = v.Nested[0]
-		}
+	if key == nil {
+		key = keyOfTimers(h.States)
 	}
 	if key == nil {
 		return format.Errorf(format.ErrUnsupported, "the changelog does not record the serializer of keys: it has no materialized state and no timers")

@@ -65,9 +65,10 @@ func BenchmarkCodec(b *testing.B) {
 		}
 		run("read", func() { _, _, _ = c.Read(p) })
 		var a value.Arena
+		var in value.Value
 		run("read-in", func() {
 			a.Reset()
-			_, _, _ = c.(value.ArenaCodec).ReadIn(&a, p)
+			_, _ = c.(value.ArenaCodec).ReadIn(&a, p, &in)
 		})
 		run("skip", func() { _, _ = c.Skip(p) })
 		var q []byte

@@ -202,32 +202,36 @@ func (c exported) Read(p []byte) (v value.Value, n int, err error) {
 	}
 	r := readers.Get().(*reader)
 	r.start(p)
-	return c.end(r)
+	n, err = c.end(r, &v)
+	return v, n, err
 }
 
 // ReadIn implements [value.ArenaCodec].
-func (c exported) ReadIn(a *value.Arena, p []byte) (v value.Value, n int, err error) {
-	if n = c.op.length(p); n > 0 {
+func (c exported) ReadIn(a *value.Arena, p []byte, v *value.Value) (int, error) {
+	if n := c.op.length(p); n > 0 {
 		if c.op == opText {
-			return value.String(a.Text(text(p[:n]))), n, nil
+			*v = value.String(a.Text(text(p[:n])))
+			return n, nil
 		}
-		set(c.op, p, &v)
-		return v, n, nil
+		*v = value.Value{}
+		set(c.op, p, v)
+		return n, nil
 	}
 	r := readers.Get().(*reader)
 	r.start(p)
 	r.arena = a
-	return c.end(r)
+	return c.end(r, v)
 }
 
 // end reads the value and returns the reader to the pool.
-func (c exported) end(r *reader) (v value.Value, n int, err error) {
-	if v, n, err = c.read(r), r.Offset(), r.Err(); err != nil {
-		v, n = value.Value{}, 0
+func (c exported) end(r *reader, v *value.Value) (n int, err error) {
+	*v = c.read(r)
+	if n, err = r.Offset(), r.Err(); err != nil {
+		*v, n = value.Value{}, 0
 	}
 	r.start(nil)
 	readers.Put(r)
-	return v, n, err
+	return n, err
 }
 
 // Append implements [value.Codec].

@@ -40,23 +40,29 @@ func KeyHasher(s *Snapshot, o Options) (func(key []byte) (int32, error), error) 
 	}
 	inner := c.(exported)
 	return func(key []byte) (int32, error) {
-		a := arenas.Get().(*value.Arena)
-		defer arenas.Put(a)
-		a.Reset()
-		v, n, err := inner.ReadIn(a, key)
+		k := keys.Get().(*keyIn)
+		defer keys.Put(k)
+		k.arena.Reset()
+		n, err := inner.ReadIn(&k.arena, key, &k.v)
 		switch {
 		case err != nil:
 			return 0, err
 		case n < len(key):
 			return 0, format.Errorf(format.ErrCorrupt, "%d bytes after a key", len(key)-n)
-		case v.IsNull():
+		case k.v.IsNull():
 			return 0, format.Errorf(format.ErrCorrupt, "a key that is null")
 		}
-		return hash(v), nil
+		return hash(k.v), nil
 	}, nil
 }
 
-var arenas = sync.Pool{New: func() any { return &value.Arena{Views: true} }}
+// keyIn is a key in an arena.
+type keyIn struct {
+	arena value.Arena
+	v     value.Value
+}
+
+var keys = sync.Pool{New: func() any { return &keyIn{arena: value.Arena{Views: true}} }}
 
 // NotHashed is the error for a type whose hash codes the bytes of its values do not
 // determine, or whose hash codes are not known. It matches format.ErrUnsupported.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -47,9 +48,11 @@ const firstKryoID = 85
 // asList is the class of lists that are views of an array.
 const asList = "java.util.Arrays$ArrayList"
 
+// kryoIDs are the classes that Kryo and Flink register. Wire format: never change.
 var kryoIDs = map[int]string{
 	0: "java.lang.Integer", 1: "java.lang.String", 2: "java.lang.Float", 3: "java.lang.Boolean", 4: "java.lang.Byte", 5: "java.lang.Character", 6: "java.lang.Short", 7: "java.lang.Long", 8: "java.lang.Double",
-	73: asList, 74: "java.util.BitSet", 75: "java.util.PriorityQueue", 77: "java.sql.Date", 78: "java.sql.Time", 79: "java.sql.Timestamp", 80: "java.net.URI", 82: "java.util.UUID",
+	73: asList, 74: "java.util.BitSet", 75: "java.util.PriorityQueue", 76: "java.util.regex.Pattern", 77: "java.sql.Date", 78: "java.sql.Time", 79: "java.sql.Timestamp",
+	80: "java.net.URI", 81: "java.net.InetSocketAddress", 82: "java.util.UUID", 83: "java.util.Locale", 84: "java.text.SimpleDateFormat",
 }
 
 // kryoBody is the codec of the objects of a class.
@@ -66,8 +69,7 @@ type kryoCodec struct {
 	own     string         // class of the serializer
 	ids     map[int]string // registered classes
 	numbers map[string]int
-	framed  map[string]bool                       // classes whose serializer writes a length and bytes
-	foreign map[string]bool                       // classes with a serializer that is not Kryo's
+	given   map[string]givenSerializer            // classes with a serializer that the job chose; nil if it is not known
 	bodies  map[string]func(version int) kryoBody // kryoBodies; a field, because they refer to it
 }
 
@@ -82,22 +84,17 @@ func kryoOf(m *maker, s *Snapshot, _ []codec) codec {
 	if m.options.Kryo != kryo2 && m.options.Kryo != kryo5 {
 		return m.fail(s, UnknownKryo)
 	}
-	if s.mark { // default serializers of the job
-		return m.fail(s, UserKryo)
+	k := kryoCodec{version: m.options.Kryo, own: s.Type, ids: maps.Clone(kryoIDs), numbers: map[string]int{}, given: map[string]givenSerializer{}, bodies: kryoBodies}
+	if k.version == kryo2 {
+		maps.Copy(k.ids, scalaIDs)
 	}
-	k := kryoCodec{version: m.options.Kryo, own: s.Type, ids: map[int]string{}, numbers: map[string]int{}, framed: map[string]bool{}, foreign: map[string]bool{}, bodies: kryoBodies}
-	for id, class := range kryoIDs {
-		k.ids[id] = class
+	if !k.addDefaults(s.defaults) {
+		return m.fail(s, UserKryo)
 	}
 	for i, class := range s.Names {
 		k.ids[firstKryoID+i] = class
 		if i < len(s.serializers) && s.serializers[i] != "" {
-			switch simpleName(s.serializers[i]) {
-			case "ProtobufSerializer", "TBaseSerializer": // of Twitter's chill
-				k.framed[class] = true
-			default:
-				k.foreign[class] = true
-			}
+			k.given[class] = givenSerializers[simpleName(s.serializers[i])]
 		}
 	}
 	for id, class := range k.ids {
@@ -105,19 +102,10 @@ func kryoOf(m *maker, s *Snapshot, _ []codec) codec {
 			k.numbers[class] = id
 		}
 	}
-	if _, ok := k.body(k.own); !ok && !kryoOpen(k.own) {
+	if _, ok := k.body(k.own); !ok && !kryoOpen[k.own] {
 		return m.fail(s, UserKryo)
 	}
 	return k
-}
-
-// kryoOpen reports whether objects of a class may be of other classes, which may be
-// known.
-func kryoOpen(class string) bool {
-	return slices.Contains([]string{
-		"java.lang.Object", "java.io.Serializable", "java.lang.Comparable", "java.lang.Number", "java.lang.CharSequence", "java.lang.Throwable",
-		"java.util.Collection", "java.util.List", "java.util.Set", "java.util.Map", "java.util.SortedMap", "java.util.SortedSet", "java.util.Queue", "java.util.Deque",
-	}, class)
 }
 
 func (k kryoCodec) skip(r *reader) { k.read(r) }
@@ -139,17 +127,23 @@ func (k kryoCodec) parse(p *parser, n *node) value.Value {
 
 // body returns the codec of a class.
 func (k *kryoCodec) body(class string) (kryoBody, bool) {
-	if k.framed[class] {
-		return kryoFramed, true
-	}
-	if k.foreign[class] {
-		return kryoBody{}, false
+	if given, ok := k.given[class]; ok {
+		if given == nil {
+			return kryoBody{}, false
+		}
+		return given(class, k.version), true
 	}
 	if b, ok := k.bodies[class]; ok {
-		return b(k.version), true
+		if body := b(k.version); body.read != nil {
+			return body, true
+		}
+		return kryoBody{}, false
+	}
+	if strings.HasPrefix(class, "[") {
+		return k.array(class)
 	}
 	if k.own == "java.lang.Throwable" {
-		return kryoThrowable(class), true
+		return kryoJavaObject(class, k.version), true
 	}
 	return kryoBody{}, false
 }
@@ -207,7 +201,7 @@ func (k *kryoState) class(r *reader) string {
 		return k.names[n]
 	}
 	at := r.Offset()
-	class := k.text(r, k.version == kryo5)
+	class := k.text(r, k.nameForm())
 	if r.Err() != nil {
 		return ""
 	}
@@ -234,7 +228,7 @@ func (k *kryoState) putClass(w *writer, class string) {
 	}
 	w.uvarint(uint32(len(k.names)))
 	k.names = append(k.names, class)
-	k.putText(w, class, k.version == kryo5)
+	k.putText(w, class, k.nameForm())
 }
 
 // any reads a class and an object.
@@ -301,7 +295,7 @@ func (k *kryoState) putObject(w *writer, body kryoBody, v value.Value, nullable 
 }
 
 func (k *kryoState) putAny(w *writer, v value.Value, declared string) {
-	if v.IsNull() && v.Class() == "" && !slices.Contains(emptyBodies, declared) {
+	if v.IsNull() && v.Class() == "" && !emptyBodies[declared] {
 		w.p = append(w.p, 0)
 		return
 	}
@@ -355,9 +349,26 @@ func kryoReference(p *parser, n *node, class string) value.Value {
 	return value.Int(i).WithClass(class)
 }
 
+// textForm is what a string is in Kryo.
+type textForm int
+
+const (
+	textValue textForm = iota // characters below 0x80 if they are few
+	textName                  // characters below 0x80, however many
+	textUnits                 // never
+)
+
+// nameForm is the form of the names of classes.
+func (k *kryoState) nameForm() textForm {
+	if k.version == kryo5 {
+		return textName
+	}
+	return textValue
+}
+
 // text reads a string: characters below 0x80 whose last has bit 7 set, or a length
 // and UTF-8 of its UTF-16 units.
-func (k *kryoState) text(r *reader, isName bool) string {
+func (k *kryoState) text(r *reader, form textForm) string {
 	off := r.Offset()
 	b := r.U8()
 	var s []byte
@@ -407,18 +418,19 @@ func (k *kryoState) text(r *reader, isName bool) string {
 		return ""
 	}
 	w := writer{}
-	if k.putText(&w, string(s), isName); w.err != nil || string(w.p) != string(r.Since(off)) {
+	if k.putText(&w, string(s), form); w.err != nil || string(w.p) != string(r.Since(off)) {
 		r.other(off, "a string of another encoding")
 	}
 	return string(s)
 }
 
-func (k *kryoState) putText(w *writer, s string, isName bool) {
+func (k *kryoState) putText(w *writer, s string, form textForm) {
 	most := 63
 	if k.version == kryo5 {
 		most = 32
 	}
-	if len(s) > 1 && (isName || len(s) <= most) && plainText(s) && !strings.Contains(s, "\x00") || len(s) > 1 && len(s) <= most && plainText(s) {
+	few := len(s) <= most || form == textName && !strings.Contains(s, "\x00")
+	if len(s) > 1 && few && form != textUnits && plainText(s) {
 		w.p = append(w.p, s...)
 		w.p[len(w.p)-1] |= 0x80
 		return
@@ -669,12 +681,15 @@ func kryoUUID(version int) kryoBody {
 	})(version)
 }
 
-func kryoString(int) kryoBody {
+func kryoString(int) kryoBody { return kryoText(textValue) }
+
+// kryoText is the codec of strings of a form.
+func kryoText(form textForm) kryoBody {
 	return kryoBody{
-		read: func(k *kryoState, r *reader) value.Value { return value.String(k.text(r, false)) },
+		read: func(k *kryoState, r *reader) value.Value { return value.String(k.text(r, form)) },
 		write: func(k *kryoState, w *writer, v value.Value) {
 			if w.expects(v, value.KindString) {
-				k.putText(w, v.Text(), false)
+				k.putText(w, v.Text(), form)
 			}
 		},
 		parse: func(_ *kryoState, p *parser, n *node) value.Value { return value.String(p.str(n)) },
@@ -689,14 +704,6 @@ type kryoElement struct {
 
 func (e kryoElement) parse(p *parser, n *node) value.Value { return e.k.parseAny(p, n, "") }
 
-// comparator reads the comparator of a sorted collection, which must be null.
-func (k *kryoState) comparator(r *reader) {
-	off := r.Offset()
-	if b := r.U8(); b != 0 {
-		r.Fail(off, format.ErrUnsupported, "a sorted collection with a comparator in Kryo is not decoded")
-	}
-}
-
 // kryoCollection is the codec of collections. sorted ones have a comparator.
 func kryoCollection(sorted bool) func(int) kryoBody {
 	return func(version int) kryoBody {
@@ -704,18 +711,10 @@ func kryoCollection(sorted bool) func(int) kryoBody {
 			parse: func(k *kryoState, p *parser, n *node) value.Value {
 				return value.List(p.list(n, kryoElement{k: k}))
 			},
-			read: func(k *kryoState, r *reader) value.Value {
-				if sorted {
-					k.comparator(r)
-				}
-				return value.List(k.elements(r, int(r.uvarint())))
-			},
+			read: func(k *kryoState, r *reader) value.Value { return value.List(k.elements(r, int(r.uvarint()))) },
 			write: func(k *kryoState, w *writer, v value.Value) {
 				if !w.expects(v, value.KindList) {
 					return
-				}
-				if sorted {
-					w.p = append(w.p, 0)
 				}
 				w.uvarint(uint32(v.Len()))
 				for i := range v.Len() {
@@ -723,9 +722,15 @@ func kryoCollection(sorted bool) func(int) kryoBody {
 				}
 			},
 		}
+		if version == kryo2 && sorted {
+			return sortedBody(b)
+		}
 		if version == kryo5 {
 			b.read = func(k *kryoState, r *reader) value.Value { return k.collection5(r, sorted) }
 			b.write = func(k *kryoState, w *writer, v value.Value) { k.putCollection5(w, v, sorted) }
+			if sorted {
+				b.parse = sortedBody(b).parse
+			}
 		}
 		return b
 	}
@@ -734,7 +739,7 @@ func kryoCollection(sorted bool) func(int) kryoBody {
 // kryoAsList is the codec of Arrays.asList in Kryo 2: uvarint count, the class of the
 // elements of its array, and elements.
 func kryoAsList(version int) kryoBody {
-	list, shape := kryoCollection(false)(version), fieldsOf("type", "elements")
+	list := kryoCollection(false)(version)
 	return kryoBody{
 		read: func(k *kryoState, r *reader) value.Value {
 			off := r.Offset()
@@ -743,15 +748,12 @@ func kryoAsList(version int) kryoBody {
 			if class == "" {
 				r.Fail(off, format.ErrCorrupt, "a list of an array without a class")
 			}
-			return value.Record(shape, []value.Value{value.String(class), value.List(k.elements(r, n))})
+			return value.Record(typedShape, []value.Value{value.String(class), value.List(k.elements(r, n))})
 		},
 		write: func(k *kryoState, w *writer, v value.Value) {
-			if !w.fields(v, shape) || !w.expects(v.At(0), value.KindString) || !w.expects(v.At(1), value.KindList) {
+			class, elements := k.putTyped(w, v)
+			if w.err != nil {
 				return
-			}
-			class, elements := v.At(0).Text(), v.At(1)
-			if class == "" {
-				w.fail("a list of an array without a class")
 			}
 			w.uvarint(uint32(elements.Len()))
 			k.putClass(w, class)
@@ -760,11 +762,7 @@ func kryoAsList(version int) kryoBody {
 			}
 		},
 		parse: func(k *kryoState, p *parser, n *node) value.Value {
-			members := p.members(n, shape.Names)
-			if members == nil {
-				return value.Null()
-			}
-			return value.Record(shape, []value.Value{value.String(p.str(members[0])), p.field(kryoParser{k: k, f: list.parse}, members[1], "elements")})
+			return p.typed(n, func(string) codec { return kryoParser{k: k, f: list.parse} })
 		},
 	}
 }
@@ -784,8 +782,8 @@ func (k *kryoState) elements(r *reader, n int) []value.Value {
 	return all
 }
 
-// collection5 reads a flag and the size, plus one, then the comparator if there is one.
-// If the flag is set: the class of all elements, whether some are null, and objects.
+// collection5 reads a flag and the size, plus one, the comparator of a sorted collection,
+// and the elements, which have the same class if the flag is set.
 func (k *kryoState) collection5(r *reader, sorted bool) value.Value {
 	off := r.Offset()
 	b := r.U8()
@@ -800,27 +798,31 @@ func (k *kryoState) collection5(r *reader, sorted bool) value.Value {
 	case n == 0 || n == 1 && same || n > math.MaxInt32 || b&0x40 != 0 && n < 0x40:
 		r.other(off, "a collection of another encoding")
 		return value.Null()
-	case n == 1:
-		return value.List(nil)
 	}
+	var order value.Value
 	if sorted {
-		k.comparator(r)
+		order = k.comparator(r)
 	}
-	size := int(n) - 1
+	return ordered(order, value.List(k.elements5(r, off, int(n)-1, same)))
+}
+
+// elements5 reads the elements of a collection at an offset. If same: the class of all
+// of them, whether some are null, and objects.
+func (k *kryoState) elements5(r *reader, off, size int, same bool) []value.Value {
 	if !same {
 		all := k.elements(r, size)
-		if r.Err() == nil && k.sameClass(all) != "" {
+		if r.Err() == nil && size > 0 && k.sameClass(all) != "" {
 			r.other(off, "a collection with a class for each element")
 		}
-		return value.List(all)
+		return all
 	}
 	class := k.class(r)
 	if class == "" { // all are null
 		r.empty(off, size)
 		if r.Err() != nil {
-			return value.Null()
+			return nil
 		}
-		return value.List(make([]value.Value, size))
+		return make([]value.Value, size)
 	}
 	body, ok := k.body(class)
 	if !ok {
@@ -828,11 +830,11 @@ func (k *kryoState) collection5(r *reader, sorted bool) value.Value {
 	}
 	nulls := r.Bool("a null flag of Kryo")
 	r.CheckCount(off, size, "elements", 1)
-	if nulls && slices.Contains(emptyBodies, class) {
+	if nulls && emptyBodies[class] {
 		r.Fail(off, format.ErrUnsupported, "a collection of nulls and of %s in Kryo is not decoded", class)
 	}
 	if r.Err() != nil || !r.enter() {
-		return value.Null()
+		return nil
 	}
 	defer r.leave()
 	all := make([]value.Value, 0, min(size, growFrom))
@@ -844,13 +846,13 @@ func (k *kryoState) collection5(r *reader, sorted bool) value.Value {
 			v = k.withClass(v, class, "")
 		}
 		if all = append(all, v); r.Err() != nil {
-			return value.Null()
+			return nil
 		}
 	}
 	if found != nulls || k.sameClass(all) == "" {
 		r.other(off, "a collection of another encoding")
 	}
-	return value.List(all)
+	return all
 }
 
 // sameClass returns the class of all elements that are not null, "" if they differ; a
@@ -874,12 +876,18 @@ func (k *kryoState) sameClass(all []value.Value) string {
 }
 
 func (k *kryoState) putCollection5(w *writer, v value.Value, sorted bool) {
+	var order value.Value
+	if sorted {
+		order, v = unordered(v)
+	}
 	if !w.expects(v, value.KindList) {
 		return
 	}
 	n := uint32(v.Len()) + 1
 	if n == 1 {
-		w.p = append(w.p, 1)
+		if w.p = append(w.p, 1); sorted {
+			k.putComparator(w, order)
+		}
 		return
 	}
 	all := make([]value.Value, v.Len())
@@ -900,7 +908,7 @@ func (k *kryoState) putCollection5(w *writer, v value.Value, sorted bool) {
 		w.uvarint(n >> 6)
 	}
 	if sorted {
-		w.p = append(w.p, 0)
+		k.putComparator(w, order)
 	}
 	switch class {
 	case "":
@@ -913,7 +921,7 @@ func (k *kryoState) putCollection5(w *writer, v value.Value, sorted bool) {
 		return
 	}
 	body, ok := k.body(class)
-	if !ok || nulls && slices.Contains(emptyBodies, class) {
+	if !ok || nulls && emptyBodies[class] {
 		w.fail("class %q cannot be written in Kryo", class)
 		return
 	}
@@ -937,38 +945,37 @@ func (k *kryoState) putCollection5(w *writer, v value.Value, sorted bool) {
 // ones have a comparator, in Kryo 2 before the size.
 func kryoMap(sorted bool) func(int) kryoBody {
 	return func(version int) kryoBody {
-		return kryoBody{
+		b := kryoBody{
 			read: func(k *kryoState, r *reader) value.Value {
-				if sorted && version == kryo2 {
-					k.comparator(r)
-				}
 				off := r.Offset()
 				n := int(r.uvarint())
+				var order value.Value
 				if version == kryo5 {
 					if n--; n < 0 {
 						r.other(off, "a null map")
 						return value.Null()
 					}
 					if sorted {
-						k.comparator(r)
+						order = k.comparator(r)
 					}
 				}
 				r.CheckCount(off, n, "entries", 2)
-				return value.Map(k.elements(r, 2*n))
+				return ordered(order, value.Map(k.elements(r, 2*n)))
 			},
 			write: func(k *kryoState, w *writer, v value.Value) {
+				var order value.Value
+				if sorted && version == kryo5 {
+					order, v = unordered(v)
+				}
 				if !w.expects(v, value.KindMap) {
 					return
 				}
 				n := uint32(v.Len())
-				if sorted && version == kryo2 {
-					w.p = append(w.p, 0)
-				}
 				if version == kryo5 {
 					n++
 				}
 				if w.uvarint(n); sorted && version == kryo5 {
-					w.p = append(w.p, 0)
+					k.putComparator(w, order)
 				}
 				for i := range v.Len() {
 					k.putAny(w, v.Key(i), "")
@@ -979,12 +986,15 @@ func kryoMap(sorted bool) func(int) kryoBody {
 				return value.Map(p.pairs(n, kryoElement{k: k}, kryoElement{k: k}))
 			},
 		}
+		switch {
+		case sorted && version == kryo2:
+			return sortedBody(b)
+		case sorted:
+			b.parse = sortedBody(b).parse
+		}
+		return b
 	}
 }
-
-// emptyBodies are classes with one object, which takes no bytes. It is null with the
-// class.
-var emptyBodies = []string{"java.util.Collections$EmptyList", "java.util.Collections$EmptySet", "java.util.Collections$EmptyMap"}
 
 // kryoFramed is the codec of Protobuf and Thrift in the serializers of Twitter's
 // chill: uvarint length and bytes.
@@ -995,10 +1005,10 @@ var kryoFramed = kryoFunc(false, func(r *reader) value.Value {
 		w.uvarint(uint32(len(v.Text())))
 		w.p = append(w.p, v.Text()...)
 	}
-}, bytesCodec.from)(kryo2)
+}, bytesCodec.from)
 
-// kryoThrowable is the codec of a class of exceptions: a Java object.
-func kryoThrowable(class string) kryoBody {
+// kryoJavaObject is the codec of a class whose objects are Java object streams.
+func kryoJavaObject(class string, version int) kryoBody {
 	return kryoFunc(false, func(r *reader) value.Value {
 		off := r.Offset()
 		v := javaStream{}.read(r)
@@ -1010,7 +1020,7 @@ func kryoThrowable(class string) kryoBody {
 		if w.expects(v, value.KindBytes) {
 			w.p = append(w.p, v.Text()...)
 		}
-	}, func(p *parser, n *node) value.Value { return value.Bytes(p.bytes(n)) })(kryo2)
+	}, func(p *parser, n *node) value.Value { return value.Bytes(p.bytes(n)) })(version)
 }
 
 // kryoFields is the codec of classes whose fields are written one after the other.
@@ -1059,11 +1069,7 @@ type kryoParser struct {
 func (c kryoParser) parse(p *parser, n *node) value.Value { return c.f(c.k, p, n) }
 
 var (
-	anyField = kryoField{
-		func(k *kryoState, r *reader) value.Value { return k.any(r, "") },
-		func(k *kryoState, w *writer, v value.Value) { k.putAny(w, v, "") },
-		func(k *kryoState, p *parser, n *node) value.Value { return k.parseAny(p, n, "") },
-	}
+	anyField = fieldOfAny()
 	intField = kryoField{
 		func(_ *kryoState, r *reader) value.Value { return kryoInt.get(r) },
 		func(_ *kryoState, w *writer, v value.Value) { kryoInt.put(w, v) },
@@ -1071,6 +1077,15 @@ var (
 	}
 	textField = finalField("java.lang.String", kryoString)
 )
+
+// fieldOfAny is a field whose objects have their class.
+func fieldOfAny() kryoField {
+	return kryoField{
+		func(k *kryoState, r *reader) value.Value { return k.any(r, "") },
+		func(k *kryoState, w *writer, v value.Value) { k.putAny(w, v, "") },
+		func(k *kryoState, p *parser, n *node) value.Value { return k.parseAny(p, n, "") },
+	}
+}
 
 // finalField is a field whose objects are of one class, or null.
 func finalField(class string, body func(int) kryoBody) kryoField {
@@ -1354,61 +1369,3 @@ func kryoArray(one func(version int) kryoBody) func(int) kryoBody {
 func fieldBody(f kryoField) func(int) kryoBody {
 	return func(int) kryoBody { return kryoBody{read: f.read, write: f.write, parse: f.parse} }
 }
-
-// kryoBodies are the known classes.
-var kryoBodies = func() map[string]func(version int) kryoBody {
-	m := map[string]func(int) kryoBody{
-		"java.lang.String":  kryoString,
-		"java.lang.Integer": kryoFunc(true, kryoInt.get, kryoInt.put, kryoInt.from), "java.lang.Long": kryoFunc(true, kryoLong.get, kryoLong.put, kryoLong.from),
-		"java.math.BigInteger": kryoFunc(false, kryoBig.get, kryoBig.put, kryoBig.from), "java.math.BigDecimal": kryoFunc(false, kryoDecimal.get, kryoDecimal.put, kryoDecimal.from),
-		"java.util.Date": kryoFunc(false, kryoDate.get, kryoDate.put, kryoDate.from), "java.sql.Timestamp": kryoTimestamp, "java.util.UUID": kryoUUID, "java.net.URI": kryoString, "java.net.URL": kryoString, "java.util.Currency": kryoString,
-		"java.sql.Date": kryoFunc(false, kryoDate.get, kryoDate.put, kryoDate.from), "java.sql.Time": kryoFunc(false, kryoDate.get, kryoDate.put, kryoDate.from),
-		"org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition": kryoFields([]string{"cachedHash", "partition", "topic"}, intField, intField, textField),
-	}
-	for class, c := range map[string]scalar{"java.lang.Boolean": boolCodec, "java.lang.Byte": byteCodec, "java.lang.Short": shortCodec, "java.lang.Character": charCodec, "java.lang.Float": floatCodec, "java.lang.Double": doubleCodec} {
-		m[class] = func(version int) kryoBody { return kryoScalar(version, c, true) }
-	}
-	for _, class := range []string{"ArrayList", "LinkedList", "Vector", "HashSet", "LinkedHashSet", "ArrayDeque", "ImmutableCollections$List12", "ImmutableCollections$ListN", "ImmutableCollections$Set12", "ImmutableCollections$SetN", "concurrent.CopyOnWriteArrayList",
-		"Stack", "Collections$UnmodifiableCollection", "Collections$UnmodifiableList", "Collections$UnmodifiableRandomAccessList", "Collections$UnmodifiableSet",
-		"concurrent.ConcurrentLinkedQueue", "concurrent.LinkedBlockingQueue", "concurrent.ConcurrentSkipListSet"} {
-		m["java.util."+class] = kryoCollection(false)
-	}
-	for _, class := range []string{"HashMap", "LinkedHashMap", "concurrent.ConcurrentHashMap", "Hashtable", "Properties", "WeakHashMap", "ImmutableCollections$Map1", "ImmutableCollections$MapN", "Collections$UnmodifiableMap"} {
-		m["java.util."+class] = kryoMap(false)
-	}
-	m[asList] = byVersion(kryoAsList, kryoCollection(false))
-	m["java.util.concurrent.ConcurrentSkipListMap"] = byVersion(kryoMap(false), kryoMap(true))
-	for _, class := range []string{"Collections$SingletonMap", "AbstractMap$SimpleEntry", "AbstractMap$SimpleImmutableEntry", "KeyValueHolder"} {
-		m["java.util."+class] = kryoFields([]string{"key", "value"}, anyField, anyField)
-	}
-	for _, class := range []string{"Collections$SingletonList", "Collections$SingletonSet"} {
-		m["java.util."+class] = kryoFields([]string{"element"}, anyField)
-	}
-	m["java.util.Optional"] = kryoFields([]string{"value"}, anyField)
-	m["java.time.Instant"] = kryoTime(value.KindInstant, (*reader).kryoInstant2, (*reader).kryoInstant5, (*writer).kryoInstant2, (*writer).kryoInstant5)
-	m["java.time.LocalDate"] = kryoTime(value.KindDate, func(r *reader) value.Value { return dateOf(r.kryoDate2()) }, func(r *reader) value.Value { return dateOf(r.kryoDate5()) }, (*writer).kryoDate2, (*writer).kryoDate5)
-	m["java.time.LocalTime"] = kryoTime(value.KindTimeOfDay, func(r *reader) value.Value { return timeOf(r.kryoClock2(value.Civil{})) }, func(r *reader) value.Value { return timeOf(r.kryoClock5(value.Civil{})) }, (*writer).kryoClock2, (*writer).kryoClock5)
-	m["java.time.LocalDateTime"], m["java.time.Duration"] = kryoDateTime, kryoDuration
-	addTimes(m)
-	for array, class := range map[string]string{"[I": "Integer", "[J": "Long", "[S": "Short", "[C": "Character", "[F": "Float", "[D": "Double", "[Z": "Boolean"} {
-		class = "java.lang." + class
-		m[array], m["[L"+class+";"] = kryoArray(m[class]), kryoArray(fieldBody(finalField(class, m[class])))
-	}
-	m["[Ljava.lang.Object;"], m["[Ljava.lang.String;"] = kryoArray(fieldBody(anyField)), kryoArray(fieldBody(textField))
-	m["[B"] = kryoFunc(false, func(r *reader) value.Value {
-		return value.Bytes(r.Bytes(int(r.uvarint())-1, "a byte array"))
-	}, func(w *writer, v value.Value) {
-		if w.expects(v, value.KindBytes) {
-			w.uvarint(uint32(len(v.Text())) + 1)
-			w.p = append(w.p, v.Text()...)
-		}
-	}, bytesCodec.from)
-	m["java.util.TreeSet"], m["java.util.PriorityQueue"], m["java.util.TreeMap"] = kryoCollection(true), kryoCollection(true), kryoMap(true)
-	for _, class := range emptyBodies {
-		m[class] = kryoFunc(false, func(*reader) value.Value { return value.Null() }, func(w *writer, v value.Value) { w.expects(v, value.KindNull) }, nothing{}.parse)
-	}
-	for n := 1; n <= 25; n++ {
-		m[fmt.Sprintf("org.apache.flink.api.java.tuple.Tuple%d", n)] = tupleBody(n)
-	}
-	return m
-}()

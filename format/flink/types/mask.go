@@ -184,11 +184,17 @@ func (m masking) layout(l layout, v value.Value) (value.Value, error) {
 }
 
 // kryoZones are classes whose values say nothing of their own: they are kept. kryoChoices
-// are classes with few values.
+// are classes with few values, or with values that have a form.
 var (
-	kryoZones   = []string{"java.time.ZoneOffset", "java.time.ZoneRegion"}
-	kryoChoices = []string{"java.time.Year", "java.time.YearMonth", "java.time.MonthDay", "java.util.Currency"}
+	kryoZones   = []string{"java.time.ZoneOffset", "java.time.ZoneRegion", "sun.util.calendar.ZoneInfo", "org.joda.time.UTCDateTimeZone", "org.joda.time.tz.FixedDateTimeZone", "org.joda.time.chrono.ISOChronology"}
+	kryoChoices = []string{"java.time.Year", "java.time.YearMonth", "java.time.MonthDay", "java.util.Currency", "java.util.Locale", "java.util.BitSet", "java.util.RegularEnumSet", "java.util.JumboEnumSet",
+		"java.util.regex.Pattern", "scala.util.matching.Regex", "java.util.GregorianCalendar", "java.net.InetSocketAddress", "java.util.concurrent.atomic.AtomicBoolean"}
 )
+
+// keptFields are fields that say nothing of their own, of the records of some classes.
+var keptFields = map[string][]string{
+	asList: {"type"}, "org.joda.time.DateTime": {"chronology", "zone", "iChronology"}, "org.joda.time.Interval": {"chronology", "iChronology"}, "org.apache.flink.types.Row": {"kind"},
+}
 
 // kryo replaces the parts of an object of Kryo.
 func (m masking) kryo(declared string, c *kryoCodec, v value.Value) (value.Value, error) {
@@ -199,20 +205,29 @@ func (m masking) kryo(declared string, c *kryoCodec, v value.Value) (value.Value
 	if class == "" {
 		class = declared
 	}
-	_, plain := c.bodies[class]
+	_, known := c.body(class)
+	kept := keptFields[class]
 	switch {
-	case c.framed[class], c.own == "java.lang.Throwable", class != "" && !plain && !kryoOpen(class):
+	case strings.HasPrefix(class, "java.time."):
+		kept = []string{"offset", "zone"}
+	case v.Kind() == value.KindRecord && slices.Equal(v.Shape().Names, sortedShape.Names):
+		kept = sortedShape.Names[:1]
+	}
+	switch {
+	case v.Kind() == value.KindBytes && class != "[B", c.own == "java.lang.Throwable", class != "" && !known && !kryoOpen[class]:
 		return v, notMasked("an object of class " + class)
 	case class == "java.net.URI", class == "java.net.URL":
 		return m.named(v)
-	case slices.Contains(kryoChoices, class):
+	case slices.Contains(kryoChoices, class), strings.HasPrefix(class, "sun.nio.cs."):
 		return v, notMasked("an object of class " + class)
 	case slices.Contains(kryoZones, class):
 		return v, nil
-	case v.Kind() == value.KindRecord && (class == asList || strings.HasPrefix(class, "java.time.")):
+	case v.Kind() == value.KindString && enumConstants[class] != nil:
+		out, err := m.constant(enumConstants[class], v.WithClass(""))
+		return out.WithClass(v.Class()), err
+	case v.Kind() == value.KindRecord && len(kept) > 0:
 		return v.MapParts(func(i int, p value.Value) (value.Value, error) {
-			switch v.Name(i) {
-			case "type", "offset", "zone":
+			if slices.Contains(kept, v.Name(i)) {
 				return p, nil
 			}
 			return m.kryo("", c, p)

@@ -147,6 +147,9 @@ func TestMaskKryo(t *testing.T) {
 		{kryoTest{5, "java.lang.Object", "01006a6176612e74696d652e5a6f6e65644461746554696de501e80f021d010203044575726f70652f4265726c69ee", ""}, "2024-02-29T01:02:03.000000004"},
 		{kryoTest{5, "java.lang.Object", "01006a6176612e6e65742e5552cc01687474703a2f2f782ff9", ""}, "name http://x/y"},
 		{kryoTest{5, "java.lang.Object", "01006a6176612e74696d652e5a6f6e65526567696fee014575726f70652f4265726c69ee", ""}, ""},
+		{kryoTest{2, "java.lang.Object", "110103018278", ""}, "x"},
+		{kryoTest{2, "java.lang.Object", "01006a6176612e7574696c2e547265654d61f00101016a6176612e7574696c2e436f6d70617261746f7273244e756c6c436f6d70617261746ff2010101026a6176612e7574696c2e436f6d70617261746f7273244e61747572616c4f72646572436f6d70617261746ff2010101030182610202", ""}, "a 1"},
+		{kryoTest{2, "java.util.Comparators$NaturalOrderComparator", "570101", ""}, "choice"},
 	} {
 		p, err := hex.DecodeString(x.test.bytes)
 		if err != nil {
@@ -168,6 +171,7 @@ func TestMaskKryo(t *testing.T) {
 	}
 	year, _ := hex.DecodeString("01006a6176612e74696d652e596561f201d01f")
 	refusesMask(t, kryoCodecOf(t, kryoTest{version: 2, class: "java.lang.Object"}), string(year))
+	refusesMask(t, kryoCodecOf(t, kryoTest{version: 2, class: "java.util.RegularEnumSet"}), "\x57\x01\x01\x00com.acme.Colo\xf2\x01\x02")
 	p, _ := hex.DecodeString("57018300")
 	c := kryoCodecOf(t, kryoTest{version: 5, class: "java.util.ArrayList"})
 	if v, err := value.ReadAll(c, p); err != nil {

@@ -81,13 +81,13 @@ func (c strict) Read(p []byte) (value.Value, int, error) {
 	return v, n, c.wrap(p, err)
 }
 
-func (c strict) ReadIn(a *value.Arena, p []byte) (value.Value, int, error) {
-	in, ok := c.of.(value.ArenaCodec)
-	if !ok {
-		return c.Read(p)
+func (c strict) ReadIn(a *value.Arena, p []byte, v *value.Value) (n int, err error) {
+	if in, ok := c.of.(value.ArenaCodec); ok {
+		n, err = in.ReadIn(a, p, v)
+	} else {
+		*v, n, err = c.of.Read(p)
 	}
-	v, n, err := in.ReadIn(a, p)
-	return v, n, c.wrap(p, err)
+	return n, c.wrap(p, err)
 }
 
 func (c strict) Append(dst []byte, v value.Value) ([]byte, error) { return c.of.Append(dst, v) }

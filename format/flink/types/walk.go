@@ -32,11 +32,12 @@ type Snapshot struct {
 	Old bool
 
 	numbers     []int32
-	serializers []string     // of the registrations in Names, "" for Kryo's
-	serializer  []byte       // next to a config snapshot, the serializer as a Java object
-	parsed      *java.Object // the serializer itself, without a snapshot
-	objects     [][]byte     // Java objects: SQL types, serializers
-	text        string       // an Avro schema, or the source of a builder
+	serializers []string          // of the registrations in Names, "" for Kryo's
+	defaults    map[string]string // serializers of Kryo for classes and those that extend them
+	serializer  []byte            // next to a config snapshot, the serializer as a Java object
+	parsed      *java.Object      // the serializer itself, without a snapshot
+	objects     [][]byte          // Java objects: SQL types, serializers
+	text        string            // an Avro schema, or the source of a builder
 	mark        bool
 	sql         []*logical // instead of objects, of a type that was parsed
 	given       codec      // of a type that was parsed and that is not Flink's
@@ -227,11 +228,9 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	case kryo:
 		s.Type = c.Text().String()
 		s.Names = w.optionalMap(func(_ string, p []byte, _ int) { s.serializers = append(s.serializers, registered(p)) })
-		for range 2 { // default serializers of the job
-			if len(w.optionalMap(func(string, []byte, int) {})) > 0 {
-				s.mark = true
-			}
-		}
+		s.defaults = map[string]string{}
+		w.optionalMap(func(class string, p []byte, _ int) { s.defaults[class] = registeredObject(java.NewCursor(p)) })
+		w.optionalMap(func(class string, p []byte, _ int) { s.defaults[class] = java.NewCursor(p).Text().String() })
 	}
 }
 
@@ -380,6 +379,17 @@ func registered(p []byte) string {
 		return ""
 	case c.Err() == nil && kind == 1:
 		return c.Text().String()
+	case c.Err() == nil && kind == 2:
+		return registeredObject(c)
+	}
+	return "?"
+}
+
+// registeredObject returns the class of the serializer in the Java object that wraps it
+// in a registration, or "?".
+func registeredObject(c *java.Cursor) string {
+	if o := java.ReadObject(c).Object("serializer"); c.Err() == nil && o != nil {
+		return o.Class
 	}
 	return "?"
 }

@@ -534,6 +534,13 @@ func FuzzValue(f *testing.F) {
 		}
 		f.Add([]byte(i32(2)+kryoSnapshot(x.class)), p)
 	}
+	for _, x := range kryoVectors(f) {
+		p, err := hex.DecodeString(x.bytes)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(i32(2)+string(x.snapshot.Raw)), p)
+	}
 	if seeds == 0 {
 		f.Fatal("no seeds")
 	}

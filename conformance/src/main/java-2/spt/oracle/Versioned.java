@@ -35,5 +35,8 @@ final class Versioned {
                 parallelism, operator.getMaxParallelism());
     }
 
+    /** Flink 2.x has no serializers for Scala. */
+    static void scala(KryoValues values) {}
+
     private Versioned() {}
 }

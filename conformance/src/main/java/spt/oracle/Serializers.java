@@ -165,6 +165,7 @@ final class Serializers {
         add(all, TypeInformation.of(Base.class), new Base(1), "{\"a\":1}");
         add(all, TypeInformation.of(FormB.class), sub, "{\"id\":3,\"more\":0,\"name\":\"sub\"}");
         MoreValues.add(all);
+        KryoValues.add(all);
         return all;
     }
 
