@@ -25,6 +25,7 @@ var keyedEncodings = []struct {
 }{
 	{"canonical", Options{Shape: "keyed", Backend: "rocksdb", KeyType: "string", Seed: 401}},
 	{"heap", Options{Shape: "keyed", Backend: "hashmap", Format: "native", KeyType: "tuple", Seed: 402}},
+	{"compressed", Options{Shape: "keyed", Backend: "hashmap", Format: "native", Compress: true, KeyType: "string", Seed: 406}},
 	{"native", Options{Shape: "keyed", Backend: "rocksdb", Format: "native", KeyType: "long", Seed: 403}},
 	{"incremental", Options{Shape: "keyed", Backend: "rocksdb", Checkpoint: true, Incremental: true, Checkpoints: 2, HeapTimers: true, KeyType: "string", Seed: 404}},
 	{"changelog", Options{Shape: "keyed", Backend: "hashmap", Checkpoint: true, Changelog: true, KeyType: "long", Elements: 8, Seed: 405}},
@@ -157,6 +158,26 @@ var keyedRewrites = []keyedRewrite{
 	},
 }
 
+// allCompressed checks that all streams with a header are compressed.
+func allCompressed(t *testing.T, out string) {
+	t.Helper()
+	written := openedAt(t, out)
+	headers, err := written.Headers(t.Context(), written.Operators)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := 0
+	for _, h := range headers {
+		streams += h.Read
+		if h.Compressed != h.Read {
+			t.Errorf("%d of %d streams are compressed", h.Compressed, h.Read)
+		}
+	}
+	if streams == 0 {
+		t.Error("no stream was read")
+	}
+}
+
 // filterKeys keeps the keys of every other key group: those that spt cat prints.
 func filterKeys(t *testing.T, in format.View) (format.View, error) {
 	dir := t.TempDir()
@@ -255,6 +276,9 @@ func (r *keyedRewrite) of(t *testing.T, s Snapshot, backend string) Snapshot {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.Options.Compress {
+		allCompressed(t, out)
 	}
 	rewritten.Options.Backend, rewritten.Options.MaxParallelism = backend, max(r.maxParallelism, s.Options.MaxParallelism)
 	rewritten.Options.HeapTimers = own && s.Options.HeapTimers // Flink loses raw timers otherwise

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/rocksdb"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/reader"
@@ -73,7 +74,8 @@ func tables(compression string) map[string]string {
 	}
 }
 
-// The keyed state that spt reads is what the running job held. The log says what was read.
+// The keyed state that spt reads is what the running job held, and it verifies: also every
+// key is in the key group of its hash code. The log says what was read.
 func TestKeyedReads(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version Version) {
 		for _, c := range keyedReads {
@@ -116,6 +118,14 @@ func TestKeyedReads(t *testing.T) {
 				}
 				if compared == 0 {
 					t.Error("no entries were compared")
+				}
+				verified, err := snap.Verify(t.Context(), reader.VerifyOptions{Deep: true}, func(f finding.Finding) {
+					if f.Severity != finding.Note {
+						t.Errorf("%s: %s: %s", f.Severity, f.Place, f.Message)
+					}
+				})
+				if err != nil || verified.Entries == 0 {
+					t.Errorf("%+v: %v", verified, err)
 				}
 				if (undecoded > 0) != (c.undecoded[version] != "") {
 					t.Errorf("%d states were not decoded", undecoded)

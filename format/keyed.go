@@ -24,6 +24,9 @@ type KeyedCodec interface {
 type KeyedSchema struct {
 	States []KeyedState
 	Wire   Wire // opaque to all but the codec, such as the serializer of keys
+	// Compressed is set if the stream of the handle is compressed, rather than files in
+	// it. Build then compresses too.
+	Compressed bool
 }
 
 // KeyedState is one state of a keyed stream.

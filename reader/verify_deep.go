@@ -139,10 +139,48 @@ func (v *verifier) deep(reports []*handleReport) error {
 		return err
 	}
 	for _, r := range keyedReports {
-		if err := r.deepFindings(v.ctx, sums[r.unit.Handle]); err != nil {
+		sum := sums[r.unit.Handle]
+		if err := r.deepFindings(v.ctx, sum); err != nil {
+			return err
+		}
+		if err := v.cover(r, sum); err != nil {
 			return err
 		}
 		v.check.opened.Delete(r.unit.Handle)
+	}
+	return nil
+}
+
+// cover notes which files of a handle were read as a whole, or all that belongs to its
+// entries, when these were checked without an error.
+func (v *verifier) cover(r *handleReport, sum *entriesResult) error {
+	if v.files == nil || sum == nil || sum.entries == 0 || len(sum.stop) > 0 {
+		return nil
+	}
+	h, err := r.unit.KeyedHandle(v.check.sp)
+	if err != nil {
+		return err
+	}
+	if v.covered == nil {
+		v.covered = map[format.StreamKey]bool{}
+	}
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		v.covered[h.Data.Key()] = true
+	case *format.Incremental:
+		t, err := v.check.tables(v.ctx, r.unit)
+		if err != nil {
+			return nil //nolint:nilerr // it is a finding already
+		}
+		live := map[string]bool{}
+		for i := range t.Live {
+			live[t.Live[i].Name] = true
+		}
+		for _, s := range slices.Concat(h.Shared, h.Private) {
+			if live[s.Name.String()] {
+				v.covered[s.Data.Key()] = true
+			}
+		}
 	}
 	return nil
 }

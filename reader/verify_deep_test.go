@@ -2,10 +2,14 @@ package reader_test
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -13,6 +17,7 @@ import (
 	flinkkeyed "github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
 )
 
 // deep verifies a snapshot with its entries.
@@ -278,5 +283,97 @@ func TestVerifyDeepFlips(t *testing.T) {
 	}
 	if checksums != len(files) {
 		t.Errorf("%d of %d flips are reported as checksum", checksums, len(files))
+	}
+}
+
+// wholes notes the objects that are read from their first byte to the end.
+type wholes struct {
+	storage.Storage
+	mu    *sync.Mutex
+	names map[string]bool
+}
+
+func (w wholes) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	if off == 0 && n < 0 {
+		w.mu.Lock()
+		w.names[path.Base(name)] = true
+		w.mu.Unlock()
+	}
+	return w.Storage.ReadRange(ctx, name, off, n, pin)
+}
+
+// TestVerifyDeepOnce: a file whose entries are checked is not read again as a file; one
+// with an entry that is wrong, or that holds none, is.
+func TestVerifyDeepOnce(t *testing.T) {
+	dir := filepath.Dir(testenv.Fixture(t, "sp-003"))
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(file string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		files["sp/"+filepath.ToSlash(rel)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := func(o reader.VerifyOptions) (read map[string]bool, tables, others []string, v *reader.Verification) {
+		store := wholes{inMemory(t, files), new(sync.Mutex), map[string]bool{}}
+		snap := open(t, "mem://sp/chk-3", options("mem", near{store}))
+		clear(store.names)
+		for _, op := range snap.Operators {
+			for _, sub := range op.Subtasks {
+				h, ok := sub.ManagedKeyed.(*format.Incremental)
+				if !ok {
+					continue
+				}
+				for _, s := range slices.Concat(h.Shared, h.Private) {
+					file, _, ok := format.Reference(s.Data)
+					switch name := path.Base(file.String()); {
+					case !ok:
+					case strings.HasSuffix(s.Name.String(), ".sst"):
+						tables = append(tables, name)
+					default:
+						others = append(others, name)
+					}
+				}
+			}
+		}
+		v, err := snap.Verify(ctx, o, func(f finding.Finding) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store.names, tables, others, v
+	}
+	read, tables, others, whole := verified(reader.VerifyOptions{Read: true})
+	for _, name := range slices.Concat(tables, others) {
+		if !read[name] {
+			t.Errorf("%s is not read", name)
+		}
+	}
+	read, _, _, v := verified(reader.VerifyOptions{Deep: true})
+	for _, name := range tables {
+		if read[name] {
+			t.Errorf("table %s is read again", name)
+		}
+	}
+	for _, name := range others {
+		if !read[name] {
+			t.Errorf("%s is not read", name)
+		}
+	}
+	if len(tables) == 0 || len(others) == 0 || v.Entries == 0 || v.BytesRead != whole.BytesRead {
+		t.Errorf("%d tables, %d other files, %+v, as files %+v", len(tables), len(others), v, whole)
+	}
+	broken := []byte(files["sp/shared/"+tables[0]])
+	broken[40] ^= 1
+	files["sp/shared/"+tables[0]] = string(broken)
+	if read, _, _, _ = verified(reader.VerifyOptions{Deep: true}); !read[tables[0]] {
+		t.Error("a table with a wrong checksum is not read as a file")
 	}
 }

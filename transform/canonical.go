@@ -31,7 +31,8 @@ type CanonicalReport struct {
 // checkpoints and of changelogs. Canonical state does not change. Timers that a backend
 // of RocksDB keeps on the heap, and so as raw keyed state, become canonical state too. Raw
 // state of user code stays raw keyed state, which every backend restores, and so do timers
-// of releases that stored serializers without snapshots.
+// of releases that stored serializers without snapshots. A compressed stream becomes a
+// compressed one; the blocks of RocksDB's files do not count.
 //
 // In-flight data is an *InFlightError: it belongs to a checkpoint, and a canonical
 // snapshot is a savepoint. The keyed state of an operator that cannot be read is kept

@@ -132,7 +132,10 @@ func (m *keyedBuild) join() error {
 		case len(s.schema.States) > 0 && s.schema.Wire != m.schema.Wire:
 			return format.Errorf(format.ErrUnsupported, "keyed state with different serializer snapshots of keys cannot be merged")
 		}
-		described = described || len(s.schema.States) > 0
+		if len(s.schema.States) > 0 {
+			described = true
+			m.schema.Compressed = m.schema.Compressed || s.schema.Compressed
+		}
 		s.to, s.counts = make([]int, len(s.schema.States)), make([]keyedCount, len(s.schema.States))
 		for i, st := range s.schema.States {
 			s.to[i] = -1

@@ -86,7 +86,7 @@ var structural = map[string]bool{
 	// Lengths and positions that belong to another field.
 	"size": true, "incomplete_length": true, "start": true, "end": true, "next_chunk_start": true, "high_watermark": true, "position": true,
 	"offset_factory": true, "schema": true, "schemas": true, "tasks": true, "stopping_offset": true, "number": true, "unused": true,
-	"committables": true, "drained": true, "failed": true, "subtasks_of_checkpoint": true, "port": true, "records_after_offset": true,
+	"file_offset": true, "committables": true, "drained": true, "failed": true, "subtasks_of_checkpoint": true, "port": true, "records_after_offset": true,
 }
 
 // edited returns v, the value of a field, with other numbers, names and texts.
@@ -97,8 +97,9 @@ func edited(v value.Value, field string) value.Value {
 			return value.Int(v.Int() ^ 1)
 		}
 	case value.KindString:
-		if !structural[field] {
-			return value.String(v.Text() + "2")
+		// An empty text can mean none; a quoted name has to remain one.
+		if text := v.Text(); !structural[field] && text != "" && !strings.ContainsAny(text[len(text)-1:], "\"`") {
+			return value.String(text + "2")
 		}
 	case value.KindRecord:
 		return mapped(v, func(i int, p value.Value) value.Value { return edited(p, v.Name(i)) })

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform/diff"
@@ -145,6 +146,8 @@ func (st *DiffState) row(operator string) (row diffRow, differs bool) {
 		return row, false
 	case st.NewKind == "broadcast" && st.Added != nil:
 		row.text = []string{fmt.Sprintf("the same, %d → %d replicas", *st.OldElements, *st.NewElements)}
+	case st.OldKind+st.NewKind == string(summary.RawKeyed): // on one side, and no difference
+		row.text = []string{"timers, compared with the keyed state"}
 	case st.Added != nil || st.Keyed != nil:
 		row.text = []string{"the same in other bytes"}
 	}

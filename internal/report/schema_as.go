@@ -199,18 +199,20 @@ func (s *SchemaText) Lines() iter.Seq[any] { return each(s.Schemas) }
 // SQL returns the statement that creates a table of the keyed states of the operator, or
 // nil if it has none that a table can have. Path is the URI of the snapshot's directory,
 // uid the uid of the operator, if it is known.
-func (s *Schema) SQL(op *SchemaOperator, path, uid, backend string) (*SchemaText, error) {
-	t := schema.Table{Name: "state_of_" + op.Operator, Path: path, UID: uid, Hash: op.ID, Backend: backend}
+func (s *Schema) SQL(op *SchemaOperator, path, uid string) (*SchemaText, error) {
+	t := schema.Table{Name: "state_of_" + op.Operator, Path: path, UID: uid, Hash: op.ID}
 	if len(op.keys) == 1 {
 		t.Key = op.keys[0]
 	}
 	for i := range op.States {
 		st := &op.States[i]
-		c := schema.Column{State: st.of.Name.String(), Kind: st.Kind, UserKey: st.of.UserKey, Value: userValue(st.of.Value)}
+		c := schema.Column{State: st.of.Name.String(), Kind: st.Kind, UserKey: st.of.UserKey, Value: userValue(st.of.Value), TTL: st.TTL}
 		why := ""
 		switch {
 		case !st.Keyed:
 			why = "it is operator state"
+		case st.Kind == types.Timers:
+			why = "the connector does not read timers"
 		case st.Kind != "value" && st.Kind != "list" && st.Kind != "map":
 			why = "the connector does not read " + st.Kind + " state"
 		case st.of.Namespace != nil:

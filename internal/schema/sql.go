@@ -1,8 +1,8 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,163 +11,161 @@ import (
 )
 
 // Table is the keyed state of an operator as a table of Flink's savepoint connector
-// (Flink 2.1 and later).
+// (Flink 2.1 and later). What the connector of 2.3 reads is in docs/flink-notes.md.
 type Table struct {
 	Name    string
 	Path    string // URI of the snapshot's directory
 	UID     string // of the operator; "": Hash names it
 	Hash    string
-	Backend string // "rocksdb" or "hashmap"
 	Key     *types.Type
 	Columns []Column
 	Left    []string // states that a table cannot have, with the reason
 }
 
-// Column is a state of a table.
+// Column is a state of a table. Its name is the name of the state, by which the connector
+// finds the serializers.
 type Column struct {
 	State   string
 	Kind    string // value, list or map
 	UserKey *types.Type
 	Value   *types.Type
+	TTL     bool // values have a time to live
 }
 
 // SQL returns the statement that creates the table. The connector reads classes of
-// POJOs, which must be on the class path of the SQL client. Types that SQL cannot
-// express are an error with the path to the part.
+// POJOs, which must be on the class path of the SQL client. Types that the connector does
+// not read are an error with the path to the part.
 func (t *Table) SQL() (string, error) {
 	var b strings.Builder
 	for _, left := range t.Left {
 		fmt.Fprintf(&b, "-- not in the table: %s\n", strings.ReplaceAll(left, "\n", " "))
 	}
-	key, err := sqlType(t.Key)
+	key, err := columnOf(t.Key)
+	if err == nil && key.class == "" {
+		err = fmt.Errorf("the connector cannot make the serializer of %s by a class", t.Key.Short(nil))
+	}
 	if err != nil {
 		return "", fmt.Errorf("the key: %w", err)
 	}
-	names := columnNames(t.Columns)
-	fmt.Fprintf(&b, "CREATE TABLE %s (\n  %s %s,\n", quoteName(t.Name), quoteName(names[0]), key)
-	with := []string{"'connector' = 'savepoint'", "'state.backend.type' = " + quoteText(t.Backend), "'state.path' = " + quoteText(t.Path)}
+	name := t.keyName()
+	fmt.Fprintf(&b, "CREATE TABLE %s (\n  %s %s,\n", quoteName(t.Name), quoteName(name), key.sql)
+	with := []string{"'connector' = 'savepoint'", "'state.backend.type' = 'hashmap'", "'state.path' = " + quoteText(t.Path)}
 	if t.UID != "" {
 		with = append(with, "'operator.uid' = "+quoteText(t.UID))
 	} else {
 		with = append(with, "'operator.uid.hash' = "+quoteText(t.Hash))
 	}
-	for i, c := range t.Columns {
-		name := names[i+1]
-		typ, err := c.sql()
+	option := func(column, what, text string) {
+		with = append(with, quoteText("fields."+column+"."+what)+" = "+quoteText(text))
+	}
+	if !key.inferred {
+		option(name, "value-class", key.class)
+	}
+	for _, c := range t.Columns {
+		typ, userKey, value, err := c.types()
 		if err != nil {
 			return "", fmt.Errorf("state %q: %w", c.State, err)
 		}
-		fmt.Fprintf(&b, "  %s %s,\n", quoteName(name), typ)
-		option := func(what, text string) {
-			with = append(with, quoteText("fields."+name+"."+what)+" = "+quoteText(text))
+		fmt.Fprintf(&b, "  %s %s,\n", quoteName(c.State), typ)
+		option(c.State, "state-type", strings.ToUpper(c.Kind))
+		if c.Kind == "map" && !userKey.inferred && userKey.class != "" {
+			option(c.State, "key-class", userKey.class)
 		}
-		if name != c.State {
-			option("state-name", c.State)
-		}
-		option("state-type", strings.ToUpper(c.Kind))
-		if c.UserKey != nil && c.UserKey.Word == "pojo" {
-			option("key-class", c.UserKey.Class)
-		}
-		if c.Value.Word == "pojo" {
-			option("value-class", c.Value.Class)
+		if value.class != "" && (!value.inferred || c.TTL) {
+			option(c.State, "value-class", value.class)
 		}
 	}
-	fmt.Fprintf(&b, "  PRIMARY KEY (%s) NOT ENFORCED\n) WITH (\n  %s\n);\n", quoteName(names[0]), strings.Join(with, ",\n  "))
+	fmt.Fprintf(&b, "  PRIMARY KEY (%s) NOT ENFORCED\n) WITH (\n  %s\n);\n", quoteName(name), strings.Join(with, ",\n  "))
 	return b.String(), nil
 }
 
-// SQL returns the type of the column, or why it has none.
-func (c *Column) sql() (string, error) {
-	value, err := sqlType(c.Value)
-	if err != nil {
-		return "", err
+// keyName returns a name for the column of the keys that no state has.
+func (t *Table) keyName() string {
+	name := "k"
+	for n := 2; slices.ContainsFunc(t.Columns, func(c Column) bool { return c.State == name }); n++ {
+		name = "k_" + strconv.Itoa(n)
 	}
-	switch c.Kind {
+	return name
+}
+
+// types returns the type of the column and the types of its parts, or why it has none.
+func (c *Column) types() (typ string, userKey, value column, err error) {
+	if value, err = columnOf(c.Value); err != nil {
+		return "", userKey, value, err
+	}
+	if c.TTL && value.class == "" {
+		return "", userKey, value, fmt.Errorf("with a time to live, the connector cannot make the serializer of %s by a class", c.Value.Short(nil))
+	}
+	switch inner, _ := c.Value.Deref(); c.Kind {
 	case "list":
-		return "ARRAY<" + value + ">", nil
+		return "ARRAY<" + value.sql + ">", userKey, value, nil
 	case "map":
-		key, err := sqlType(c.UserKey)
-		if err != nil {
-			return "", err
+		if userKey, err = columnOf(c.UserKey); err != nil {
+			return "", userKey, value, err
 		}
-		return "MAP<" + key + ", " + value + ">", nil
+		return "MAP<" + userKey.sql + ", " + value.sql + ">", userKey, value, nil
+	default:
+		if inner.Kind == types.TypeList { // the connector takes it for list state
+			return "", userKey, value, errors.New("the connector does not read lists in value state")
+		}
 	}
-	return value, nil
+	return value.sql, userKey, value, nil
 }
 
-// Fits returns an error unless SQL has a type for the column.
+// Fits returns an error unless the connector reads the column.
 func (c *Column) Fits() error {
-	_, err := c.sql()
+	_, _, _, err := c.types()
 	return err
-}
-
-var plainColumn = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// columnNames returns the names of the key and of the columns: the names of states with
-// other characters replaced, each once.
-func columnNames(columns []Column) []string {
-	var taken []string
-	add := func(name string) {
-		if !plainColumn.MatchString(name) {
-			name = avroName(name)
-		}
-		for base, n := name, 2; slices.Contains(taken, name); n++ {
-			name = base + "_" + strconv.Itoa(n)
-		}
-		taken = append(taken, name)
-	}
-	add("k")
-	for _, c := range columns {
-		add(c.State)
-	}
-	return taken
 }
 
 func quoteName(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// sqlType returns the SQL type of the values of a type.
-func sqlType(t *types.Type) (string, error) {
+// column is how the connector reads the values of a type.
+type column struct {
+	sql      string // SQL type
+	class    string // Java class by which the connector makes the serializer; "": it cannot
+	inferred bool   // the connector makes it by the SQL type
+}
+
+// scalars are types without parts by their words. What the connector cannot convert it
+// reads as text, as Java's toString returns it.
+var scalars = map[string]column{
+	"boolean": {"BOOLEAN", "java.lang.Boolean", true}, "byte": {"TINYINT", "java.lang.Byte", true}, "short": {"SMALLINT", "java.lang.Short", true},
+	"int": {"INT", "java.lang.Integer", true}, "long": {"BIGINT", "java.lang.Long", true},
+	"float": {"FLOAT", "java.lang.Float", true}, "double": {"DOUBLE", "java.lang.Double", true},
+	"string": {"STRING", "java.lang.String", true}, "bytes": {"BYTES", "[B", true},
+	"char": {"STRING", "java.lang.Character", false}, "Instant": {"STRING", "java.time.Instant", false},
+	"BigInteger": {"STRING", "java.math.BigInteger", false}, "BigDecimal": {"STRING", "java.math.BigDecimal", false},
+}
+
+const tupleClasses = "org.apache.flink.api.java.tuple."
+
+// columnOf returns how the connector reads the values of a type.
+func columnOf(t *types.Type) (column, error) {
 	inner, _ := t.Deref()
+	if c, ok := scalars[inner.Word]; ok {
+		return c, nil
+	}
 	switch inner.Kind {
-	case types.TypeBool:
-		return "BOOLEAN", nil
-	case types.TypeInt:
-		return map[int]string{8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}[inner.Bits], nil
-	case types.TypeFloat:
-		return map[int]string{32: "FLOAT", 64: "DOUBLE"}[inner.Bits], nil
-	case types.TypeString, types.TypeEnum:
-		return "STRING", nil
-	case types.TypeBytes:
-		return "BYTES", nil
-	case types.TypeBigInt:
-		return "DECIMAL(38, 0)", nil
-	case types.TypeDecimal:
-		if inner.Precision == 0 {
-			return "DECIMAL(38, 18)", nil
-		}
-		return fmt.Sprintf("DECIMAL(%d, %d)", inner.Precision, inner.Scale), nil
-	case types.TypeInstant:
-		return fmt.Sprintf("TIMESTAMP_LTZ(%d)", inner.Precision), nil
-	case types.TypeDateTime:
-		return fmt.Sprintf("TIMESTAMP(%d)", inner.Precision), nil
-	case types.TypeDate:
-		return "DATE", nil
-	case types.TypeTimeOfDay:
-		return "TIME", nil
+	case types.TypeEnum:
+		return column{sql: "STRING", class: inner.Class}, nil
+	case types.TypeInt, types.TypeFloat, types.TypeString, types.TypeBigInt, types.TypeDecimal, types.TypeInstant, types.TypeDateTime, types.TypeDate, types.TypeTimeOfDay:
+		return column{sql: "STRING"}, nil
 	case types.TypeList:
-		of, err := sqlType(inner.Parts[0])
-		return "ARRAY<" + of + ">", err
-	case types.TypeMap:
-		key, err := sqlType(inner.Parts[0])
-		if err != nil {
-			return "", err
-		}
-		of, err := sqlType(inner.Parts[1])
-		return "MAP<" + key + ", " + of + ">", err
-	case types.TypeTuple, types.TypeRow, types.TypeRecord:
-		if len(inner.Parts) == 0 {
+		if inner.Word != "list" && inner.Word != "set" {
 			break
+		}
+		of, err := columnOf(inner.Parts[0])
+		return column{sql: "ARRAY<" + of.sql + ">"}, err
+	case types.TypeTuple, types.TypeRecord:
+		pojo := inner.Word == "pojo"
+		if len(inner.Parts) == 0 || !pojo && !strings.HasPrefix(inner.Class, tupleClasses) {
+			break
+		}
+		c := column{}
+		if pojo {
+			c.class = inner.Class
 		}
 		all := make([]string, len(inner.Parts))
 		for i, p := range inner.Parts {
@@ -175,15 +173,16 @@ func sqlType(t *types.Type) (string, error) {
 			if inner.Names != nil {
 				name = inner.Names[i]
 			}
-			of, err := sqlType(p)
+			of, err := columnOf(p)
 			if err != nil {
-				return "", fmt.Errorf("%s: %w", name, err)
+				return c, fmt.Errorf("%s: %w", name, err)
 			}
-			all[i] = quoteName(name) + " " + of
+			all[i] = quoteName(name) + " " + of.sql
 		}
-		return "ROW<" + strings.Join(all, ", ") + ">", nil
+		c.sql = "ROW<" + strings.Join(all, ", ") + ">"
+		return c, nil
 	case types.TypeNotDecoded:
-		return "", inner.Why
+		return column{}, inner.Why
 	}
-	return "", fmt.Errorf("SQL has no type for %s", inner.Short(nil))
+	return column{}, fmt.Errorf("the connector does not read %s", inner.Short(nil))
 }

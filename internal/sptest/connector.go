@@ -154,7 +154,8 @@ func ConnectorJSON(t testing.TB, v value.Value, class string) (text string, ok b
 
 // unordered are the structures whose parts are sets and maps of Java: the order in which
 // a serializer writes them is not the order in which it reads them.
-var unordered = []string{"KafkaSourceEnumState", "DynamicKafkaSourceEnumState", "HybridSourceEnumeratorState", "PulsarSourceEnumState", "RemainingRequests", "BucketState"}
+var unordered = []string{"KafkaSourceEnumState", "DynamicKafkaSourceEnumState", "HybridSourceEnumeratorState", "PulsarSourceEnumState", "RemainingRequests", "BucketState",
+	"DynamoDbWriterState", "DynamicCommittable", "DynamicWriteResult"}
 
 // CanonicalJSON returns the JSON of a structure with sorted members; lists of structures
 // that are unordered are sorted too.

@@ -140,7 +140,8 @@ func (d *Result) Same() bool {
 // differ are counted. Counting takes at most 100 MiB of memory; the rest is
 // written to temporary files, 40 bytes for each distinct element. Keyed state is
 // compared by bytes, and its entries, by key, where these differ: also between state
-// backends, encodings and max parallelisms.
+// backends, encodings and max parallelisms. Timers that are raw keyed state on one side are
+// compared with the managed keyed state of the other side.
 func Savepoints(ctx context.Context, a, b format.View, o Options) (*Result, error) {
 	return newDiffer(ctx, a, b, o).run()
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/tally"
 )
 
@@ -39,7 +40,7 @@ type KeyedAt struct {
 type keyedEntries struct {
 	d      *differ
 	op     *Operator
-	raw    bool
+	slots  []format.Slot
 	groups []int32 // ascending; nil: all
 	states []*KeyedState
 	ids    map[[2]string]int  // of states, by name and kind
@@ -62,8 +63,8 @@ const stateBits = 48
 //
 // An entry is 40 bytes: a digest of what identifies it, and 48 bits of the digest of its
 // value, with random keys. So a change is overlooked with a probability of 2^-48.
-func (d *differ) entries(op *Operator, raw bool, groups []int32) (states []*KeyedState, alike bool, why, err error) {
-	c := &keyedEntries{d: d, op: op, raw: raw, groups: groups, ids: map[[2]string]int{}}
+func (d *differ) entries(op *Operator, slots []format.Slot, groups []int32) (states []*KeyedState, alike bool, why, err error) {
+	c := &keyedEntries{d: d, op: op, slots: slots, groups: groups, ids: map[[2]string]int{}}
 	// States have the same numbers on both sides.
 	for side := range 2 {
 		if why := c.describe(side); why != nil {
@@ -133,19 +134,18 @@ func (c *keyedEntries) handles(side int, f func(in format.View, at *KeyedAt, cod
 	subs := slices.Clone(op.Subtasks)
 	slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
 	for _, sub := range subs {
-		at := &KeyedAt{Place: format.Place{Operator: op, Subtask: sub, Slot: format.SlotManagedKeyed}, Handle: sub.ManagedKeyed}
-		if c.raw {
-			at.Slot, at.Handle = format.SlotRawKeyed, sub.RawKeyed
-		}
-		if at.Handle == nil {
-			continue
-		}
-		codec, err := in.KeyedCodec(op, at.Handle)
-		if err == nil {
-			err = f(in, at, codec)
-		}
-		if err != nil {
-			return format.InFile(format.At(err, "subtask %d/%v", sub.Index, at.Slot), in.Location)
+		for _, slot := range c.slots {
+			at := &KeyedAt{Place: format.Place{Operator: op, Subtask: sub, Slot: slot}, Handle: keyedIn(sub, slot)}
+			if at.Handle == nil {
+				continue
+			}
+			codec, err := in.KeyedCodec(op, at.Handle)
+			if err == nil {
+				err = f(in, at, codec)
+			}
+			if err != nil {
+				return format.InFile(format.At(err, "subtask %d/%v", sub.Index, at.Slot), in.Location)
+			}
 		}
 	}
 	return nil
@@ -156,10 +156,14 @@ func (c *keyedEntries) describe(side int) error {
 	c.wires[side] = map[string]bool{}
 	return c.handles(side, func(in format.View, at *KeyedAt, codec format.KeyedCodec) error {
 		schema, err := codec.Describe(c.d.ctx, in.Source, at.Handle)
-		c.wires[side]["key "+withoutVersion(schema.Wire)] = true
+		if at.Slot == format.SlotManagedKeyed || len(c.slots) == 1 {
+			c.wires[side]["key "+withoutVersion(schema.Wire)] = true
+		}
 		for _, st := range schema.States {
 			id := [2]string{st.Name.String(), st.Kind}
-			c.wires[side]["state "+id[1]+" "+id[0]+" "+withoutVersion(st.Wire)] = true
+			if len(c.slots) == 1 || st.Kind != types.Timers { // raw timers are described otherwise
+				c.wires[side]["state "+id[1]+" "+id[0]+" "+withoutVersion(st.Wire)] = true
+			}
 			if _, known := c.ids[id]; !known {
 				c.ids[id] = len(c.states)
 				c.states = append(c.states, &KeyedState{Name: id[0], Kind: id[1]})

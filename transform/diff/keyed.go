@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
@@ -68,16 +69,20 @@ func (d *differ) keyed(o *Operator, st *State) error {
 	d.out.KeyedCompared = true
 	r := &Keyed{MovedGroups: -1}
 	st.Keyed = r
+	if o.movedTimers {
+		r.Incomparable = "timers are raw keyed state on one side: cannot be compared by its bytes"
+		return d.keyedEntries(o, st, r)
+	}
 	if x, y := st.Old.Handles, st.New.Handles; x != y {
 		r.Incomparable = fmt.Sprintf("stored as %s → %s: cannot be compared by its bytes", x, y)
 		return d.keyedEntries(o, st, r)
 	}
-	raw := st.State().Kind == summary.RawKeyed
-	a, err := d.keyedSide(d.a, o.oldRead, raw)
+	slot := slotOf(st)
+	a, err := d.keyedSide(d.a, o.oldRead, slot)
 	if err != nil {
 		return format.InFile(err, d.a.Location)
 	}
-	b, err := d.keyedSide(d.b, o.newRead, raw)
+	b, err := d.keyedSide(d.b, o.newRead, slot)
 	if err != nil {
 		return format.InFile(err, d.b.Location)
 	}
@@ -112,7 +117,11 @@ func (d *differ) keyedEntries(o *Operator, st *State, r *Keyed) error {
 	if r.Incomparable == "" && r.AddedFiles+r.RemovedFiles == 0 && len(r.Groups) > 0 && o.old.MaxParallelism == o.new.MaxParallelism {
 		groups = r.Groups // the others are the same
 	}
-	states, alike, why, err := d.entries(o, st.State().Kind == summary.RawKeyed, groups)
+	slots := []format.Slot{slotOf(st)}
+	if o.movedTimers {
+		slots = []format.Slot{format.SlotManagedKeyed, format.SlotRawKeyed}
+	}
+	states, alike, why, err := d.entries(o, slots, groups)
 	if err != nil {
 		return err
 	}
@@ -158,13 +167,62 @@ func counted(pairs ...any) string {
 	return strings.Join(parts, ", ")
 }
 
-func (d *differ) keyedSide(in format.View, op *format.Operator, raw bool) (*keyedSide, error) {
+// slotOf returns where the keyed state of a subtask is.
+func slotOf(st *State) format.Slot {
+	if st.State().Kind == summary.RawKeyed {
+		return format.SlotRawKeyed
+	}
+	return format.SlotManagedKeyed
+}
+
+// keyedIn returns the keyed state of a subtask in a slot, or nil.
+func keyedIn(sub *format.Subtask, slot format.Slot) format.KeyedHandle {
+	if slot == format.SlotRawKeyed {
+		return sub.RawKeyed
+	}
+	return sub.ManagedKeyed
+}
+
+// timersMoved reports whether one side has timers as raw keyed state, where a backend
+// keeps them on the heap, and the other side has them in managed keyed state. Then the
+// managed and the raw keyed state are compared as one, by their entries.
+func (d *differ) timersMoved(o *Operator) bool {
+	var old, now, managed bool
+	for _, st := range o.States {
+		switch st.State().Kind {
+		case summary.RawKeyed:
+			old, now = old || st.Old != nil, now || st.New != nil
+		case summary.Keyed:
+			managed = true
+		}
+	}
+	if !managed || old == now || d.o.Ignore[KindKeyed] {
+		return false
+	}
+	in, op := d.a, o.oldRead
+	if now {
+		in, op = d.b, o.newRead
+	}
+	for _, sub := range op.Subtasks {
+		if sub.RawKeyed == nil {
+			continue
+		}
+		codec, err := in.KeyedCodec(op, sub.RawKeyed)
+		if err != nil {
+			return false
+		}
+		schema, err := codec.Describe(d.ctx, in.Source, sub.RawKeyed)
+		if err != nil || slices.ContainsFunc(schema.States, func(s format.KeyedState) bool { return s.Kind != types.Timers }) {
+			return false // raw state of user code
+		}
+	}
+	return true
+}
+
+func (d *differ) keyedSide(in format.View, op *format.Operator, slot format.Slot) (*keyedSide, error) {
 	s := &keyedSide{in: in, groups: map[int32][]rangeOf{}, owner: map[int32]int32{}, subtask: map[*format.KeyGroups]int32{}}
 	for _, sub := range op.Subtasks {
-		h := sub.ManagedKeyed
-		if raw {
-			h = sub.RawKeyed
-		}
+		h := keyedIn(sub, slot)
 		if h == nil {
 			continue
 		}

@@ -25,6 +25,7 @@ type Operator struct {
 	// oldRead and newRead are old and new without the state that cannot be read on
 	// either side.
 	oldRead, newRead *format.Operator
+	movedTimers      bool // see timersMoved
 }
 
 // Operator returns the operator of the newest savepoint that has it.
@@ -259,6 +260,7 @@ func (d *differ) operator(o *Operator) error {
 	if o.oldRead, o.newRead, err = d.readable(o); err != nil {
 		return err
 	}
+	o.movedTimers = d.timersMoved(o)
 	for _, st := range o.States {
 		if err := d.state(o, st); err != nil {
 			if st.State().Name != "" {
@@ -282,6 +284,10 @@ func (d *differ) state(o *Operator, st *State) error {
 	switch {
 	case kind == summary.InFlight:
 		return d.inFlight(o, st)
+	case o.movedTimers && kind == summary.RawKeyed: // compared with the managed state
+		return nil
+	case o.movedTimers && kind == summary.Keyed:
+		return d.keyed(o, st)
 	case st.Old == nil:
 		d.add(KindStates, o, st, "%s state added", kind)
 		return nil

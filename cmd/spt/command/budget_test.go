@@ -88,6 +88,8 @@ func TestCommandBudgets(t *testing.T) {
 		{"inspect s3://b/sp --check-files", "17 read, 2 page", "none missing"},
 		{"inspect s3://b/sp --fail-if missing_files>0", "1 read, 2 page", "none missing"},
 		{"verify s3://b/sp", "1 read, 2 page", "1,200 files that are not on this machine, only existence and length"},
+		{"report s3://b/sp -o -", "1 read, 2 page", "<html"},
+		{"report s3://b/sp s3://b/sp -o -", "1 read, 2 page", "<html"},
 		{"ls s3://b", "1 read, 1 page", "--check-files looks for their files"},
 		{"ls s3://b --check-files", "1 read, 3 page", "complete, newest"},
 		{"cat s3://b/sp --limit 3", "2 read, 2 page", `"index":2`},

@@ -111,8 +111,10 @@ older operator state.
 canonical savepoints: state of heap and RocksDB backends, of incremental
 checkpoints and of changelogs. Every state backend restores the result, so this
 changes the state backend of a job, and makes a checkpoint a savepoint of its
-own. Canonical state is copied byte for byte. A checkpoint with in-flight data
-is refused. State that cannot be read is kept and named (exit 1).
+own. State that was compressed with snapshot compression stays so, as after all
+edits of keyed state; --state-compression chooses, also for RocksDB files, which
+have a compression of their own and become uncompressed state. Canonical state
+is copied byte for byte. A checkpoint with in-flight data is refused. State that cannot be read is kept and named (exit 1).
 
 --redact writes a snapshot that can be given away: values are replaced by others
 of the same type and length, equal ones by equal ones, so structure, sizes and

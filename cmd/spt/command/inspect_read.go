@@ -15,15 +15,19 @@ import (
 	"github.com/savepoint-tools/spt/transform"
 )
 
-// inspect looks at one snapshot. partial is what could not be read of it.
+// inspect opens a snapshot and looks at it. partial is what could not be read of it.
 func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string) (one *report.Inspect, partial []error, err error) {
-	in := report.Inspected{Location: location, Picked: o.any(), Top: o.top, Wide: o.wide}
 	snap, damage, err := o.open(ctx, env, location)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	in.Snapshot, in.Damage = snap, damage
+	return o.look(ctx, env, location, snap, damage)
+}
+
+// look looks at a snapshot that was read up to damage, if that is not nil.
+func (o *inspectOptions) look(ctx context.Context, env *Env, location string, snap *reader.Snapshot, damage error) (one *report.Inspect, partial []error, err error) {
+	in := report.Inspected{Location: location, Picked: o.any(), Top: o.top, Wide: o.wide, Snapshot: snap, Damage: damage}
 	if in.Savepoint, err = o.apply(env, snap.Savepoint); err != nil {
 		return nil, nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/report/html"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -106,19 +107,24 @@ func runReport(ctx context.Context, o reportOptions, env *Env, locations []strin
 // read collects what the page shows. partial is what could not be read of it.
 func (o *reportOptions) read(ctx context.Context, env *Env, locations []string) (p *html.Page, partial several, err error) {
 	location := locations[len(locations)-1]
+	snap, err := env.open(ctx, location)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
 	version, _ := build()
-	p = &html.Page{Made: env.Now(), Version: version, Read: o.verify}
-	if p.Verify, err = verifyOne(ctx, verifyOptions{deep: o.verify}, env, location); err != nil {
+	p = &html.Page{Made: env.Now(), Version: version, Read: o.verify, Verify: report.NewVerify(location)}
+	if err := (verifyOptions{deep: o.verify}).verify(ctx, env, location, snap, p.Verify); err != nil {
 		return nil, nil, err
 	}
 	inspect := inspectOptions{deep: o.verify, groups: true, count: countOptions{on: o.verify}}
-	if p.Inspect, partial, err = inspect.inspect(ctx, env, location); err != nil {
+	if p.Inspect, partial, err = inspect.look(ctx, env, location, snap, nil); err != nil {
 		return nil, nil, err
 	}
 	for _, err := range partial {
 		p.NotRead = append(p.NotRead, env.run.Hide(err.Error()))
 	}
-	unread, err := o.readStates(ctx, env, location, p)
+	unread, err := o.readStates(ctx, env, snap, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,19 +132,14 @@ func (o *reportOptions) read(ctx context.Context, env *Env, locations []string) 
 		partial = append(partial, unread)
 	}
 	if len(locations) > 1 {
-		p.Trend, err = o.readTrend(ctx, env, locations)
+		p.Trend, err = o.readTrend(ctx, env, locations, snap)
 	}
 	return p, partial, err
 }
 
 // readStates reads the types of states and the positions of sources, unless the snapshot
 // is not on this machine. unread is why the positions are not read.
-func (o *reportOptions) readStates(ctx context.Context, env *Env, location string, p *html.Page) (unread, err error) {
-	snap, err := env.open(ctx, location)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, snap.Close()) }()
+func (o *reportOptions) readStates(ctx context.Context, env *Env, snap *reader.Snapshot, p *html.Page) (unread, err error) {
 	if snap.Remote() && !o.verify {
 		p.NotRead = append(p.NotRead, "Types of states and positions of sources: the snapshot is not on the machine that made this report; spt report --verify reads them.")
 		return nil, nil
@@ -158,10 +159,16 @@ func (o *reportOptions) readStates(ctx context.Context, env *Env, location strin
 	return unread, nil
 }
 
-// readTrend reads how states grew.
-func (o *reportOptions) readTrend(ctx context.Context, env *Env, locations []string) (*report.Trend, error) {
+// readTrend reads how states grew. The last snapshot is open.
+func (o *reportOptions) readTrend(ctx context.Context, env *Env, locations []string, last *reader.Snapshot) (*report.Trend, error) {
 	t := &trend{env: env, none: map[string]error{}, Trend: env.run.NewTrend(report.TrendOptions{})}
-	if err := t.addAll(ctx, locations); err != nil {
+	err := t.addAll(ctx, locations, func(ctx context.Context, path string) error {
+		if path == locations[len(locations)-1] {
+			return t.addSnapshot(ctx, path, last, func() error { return last.Unchanged(ctx) })
+		}
+		return t.add(ctx, path)
+	})
+	if err != nil {
 		return nil, err
 	}
 	if len(t.Snapshots) < 2 {

@@ -63,7 +63,8 @@ lines that spt cat prints for it: of a connector's state any of the structures
 that can be stored in it, and for each coordinator the line of cat
 --coordinator. With -o json or jsonl each comes with its operator and state. --as sql prints the CREATE TABLE statement for Flink's
 savepoint connector, with the value, list and map states of one operator. The
-connector reads a Flink directory; what it does not read is in a comment.`,
+connector reads a Flink directory with canonical state or heap state; a state
+that it does not read is in a comment. Big numbers, times and enums are text.`,
 		Example: `  spt schema sp-001
   spt schema sp-001 --state buffered-elements -o json | jq '.operators[].states[].value.fields'
   spt schema sp-001 --state buffered-elements --as avro > elements.avsc
@@ -161,36 +162,30 @@ func (o *schemaOptions) sql(ctx context.Context, env *Env, snap *reader.Snapshot
 	}
 	var tables []report.Report
 	var names []string
+	var of *format.Operator
 	for i, op := range ops {
-		t, err := s.SQL(&s.Operators[i], path, env.run.UID(op), backendOf(op))
+		t, err := s.SQL(&s.Operators[i], path, env.run.UID(op))
 		if err != nil {
 			return nil, format.Errorf(format.ErrUnsupported, "--as sql: operator %s: %v", ui.Quote(env.run.Label(op)), err)
 		}
 		if t != nil {
-			tables, names = append(tables, t), append(names, ui.Quote(env.run.Label(op)))
+			tables, names, of = append(tables, t), append(names, ui.Quote(env.run.Label(op))), op
 		}
 	}
 	switch len(tables) {
 	case 0:
 		return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: no value, list or map state of keyed state with a type that SQL has"), "the savepoint connector reads only those; what each state is:  spt schema SP"}
 	case 1:
+		if slices.ContainsFunc(of.Subtasks, nativeKeyed) {
+			return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: the savepoint connector does not read native or incremental files and changelogs, as operator %s has", names[0]), "build canonical state first:  spt convert IN OUT --keyed canonical"}
+		}
 		return tables[0], nil
 	}
 	return nil, &usageError{"--as sql: a table has the states of one operator", "choose it with --operator: " + report.Shorten(names)}
 }
 
-// backendOf returns the state backend whose files an operator has. Both read canonical
-// savepoints.
-func backendOf(op *format.Operator) string {
-	for _, sub := range op.Subtasks {
-		rocks := false
-		format.EachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
-			_, incremental := h.(*format.Incremental)
-			rocks = rocks || incremental
-		})
-		if rocks {
-			return "rocksdb"
-		}
-	}
-	return "hashmap"
+// nativeKeyed reports whether the keyed state of a subtask is not a stream of key groups.
+func nativeKeyed(sub *format.Subtask) bool {
+	_, stream := sub.ManagedKeyed.(*format.KeyGroups)
+	return sub.ManagedKeyed != nil && !stream
 }

@@ -106,7 +106,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 	if len(paths) < 2 {
 		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "to see what is there:  spt ls " + shell.Quote(args[0])}
 	}
-	if err := t.addAll(ctx, paths); err != nil {
+	if err := t.addAll(ctx, paths, t.add); err != nil {
 		return err
 	}
 	if len(t.Snapshots) < 2 {

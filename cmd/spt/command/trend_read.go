@@ -55,13 +55,13 @@ func (t *trend) find(ctx context.Context, root string) ([]string, error) {
 	return paths, nil
 }
 
-// addAll adds snapshots. Of three and more, those that cannot be read are left out.
-func (t *trend) addAll(ctx context.Context, paths []string) error {
+// addAll adds snapshots by add. Of three and more, those that cannot be read are left out.
+func (t *trend) addAll(ctx context.Context, paths []string, add func(ctx context.Context, path string) error) error {
 	progress := t.env.progress()
 	progress.StartCount(int64(len(paths)), "opening snapshots")
 	defer progress.Stop()
 	for _, p := range paths {
-		if err := t.add(ctx, p); err != nil {
+		if err := add(ctx, p); err != nil {
 			if ctx.Err() != nil || len(paths) == 2 {
 				return err
 			}
@@ -73,11 +73,17 @@ func (t *trend) addAll(ctx context.Context, paths []string) error {
 	return nil
 }
 
+// add opens a snapshot and adds it, unless it changed while it was read.
 func (t *trend) add(ctx context.Context, path string) error {
 	snap, err := t.env.open(ctx, path)
 	if err != nil {
 		return err
 	}
+	return t.addSnapshot(ctx, path, snap, snap.Close)
+}
+
+// addSnapshot adds a snapshot if done, which is called when it was read, returns no error.
+func (t *trend) addSnapshot(ctx context.Context, path string, snap *reader.Snapshot, done func() error) error {
 	s, err := summary.Of(ctx, snap.Savepoint)
 	if err != nil {
 		err = format.InFile(err, snap.Container.Name)
@@ -87,7 +93,7 @@ func (t *trend) add(ctx context.Context, path string) error {
 	if t.count && err == nil {
 		counted, err = t.entries(ctx, snap, picked)
 	}
-	if err := errors.Join(err, snap.Close()); err != nil { // it may have changed while it was read
+	if err := errors.Join(err, done()); err != nil {
 		return err
 	}
 	chosen := among(picked)

@@ -107,6 +107,11 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		return v, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
+	return v, o.verify(ctx, env, location, snap, v)
+}
+
+// verify checks a snapshot and adds what it finds to v.
+func (o verifyOptions) verify(ctx context.Context, env *Env, location string, snap *reader.Snapshot, v *report.Verify) error {
 	opts := reader.VerifyOptions{Read: o.read || o.deep, Deep: o.deep, Jobs: env.readJobs(snap)}
 	var stop func()
 	if opts.Read || snap.Container.Family == reader.SPT {
@@ -131,11 +136,11 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	stop()
 	v.Verified(&env.run, snap, done)
 	if err != nil || env.common.output != ui.OutputTable {
-		return v, err
+		return err
 	}
 	shown, err := groupFiles(ctx, env, snap, location, all)
 	v.Show(shown)
-	return v, err
+	return err
 }
 
 // countFiles is how many files a snapshot refers to.

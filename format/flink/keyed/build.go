@@ -3,6 +3,7 @@ package keyed
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,14 +11,16 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Build writes the header of a canonical stream, uncompressed, and returns a builder
-// for its entries, which must be added key group by key group. Within one the entries
-// of a state should be added together: each time the state changes, a run of entries
-// starts.
+// Build writes the header of a canonical stream and returns a builder for its entries,
+// which must be added key group by key group. Within one the entries of a state should be
+// added together: each time the state changes, a run of entries starts. If the schema says
+// so, key groups are compressed, as Flink does with
+// execution.checkpointing.snapshot-compression.
 //
 // The schema is one that Describe returned, or consists of states of several such
 // schemas with the same serializer of keys. A state can have another name. States of the
@@ -36,7 +39,11 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 	}
 	p := binary.BigEndian.AppendUint32(nil, uint32(version))
 	if version >= flagVersion {
-		p = append(p, 0)
+		compressed := byte(0)
+		if schema.Compressed {
+			compressed = 1
+		}
+		p = append(p, compressed)
 	}
 	p = append(p, key...)
 	p = binary.BigEndian.AppendUint16(p, uint16(len(schema.States)))
@@ -62,7 +69,7 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		return nil, err
 	}
 	b := &builder{
-		w: w, access: c.accesses(header), state: -1, group: -1,
+		w: w, access: c.accesses(header), state: -1, group: -1, compressed: header.Compressed,
 		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
 	}
 	return b, b.write(p)
@@ -146,6 +153,10 @@ type builder struct {
 	// state has another one.
 	out, buf []byte
 	last     int
+	// Of a compressed stream, each key group is a framed stream (spec 3.6).
+	compressed bool
+	opened     bool   // the stream of the current key group has its header
+	framed     []byte // out, compressed
 }
 
 // flushAt is the number of bytes that a builder collects before it writes them.
@@ -155,6 +166,22 @@ func (b *builder) write(p []byte) error {
 	n, err := b.w.Write(p)
 	b.n += int64(n)
 	return err
+}
+
+// emit writes what was collected: of a compressed stream, bytes of the current key group.
+func (b *builder) emit() error {
+	p := b.out
+	b.out = b.out[:0]
+	if !b.compressed || len(p) == 0 {
+		return b.write(p)
+	}
+	b.framed = b.framed[:0]
+	if !b.opened {
+		b.opened = true
+		b.framed = append(b.framed, framed.Header...)
+	}
+	b.framed = framed.Append(b.framed, p)
+	return b.write(b.framed)
 }
 
 // Add implements [format.KeyedBuilder]. If the entry has no Stored, its parts are
@@ -185,9 +212,11 @@ func (b *builder) Add(e format.KeyedEntry) error {
 		return err
 	}
 	if e.KeyGroup != b.group {
-		b.endGroup()
+		if err := b.endGroup(); err != nil {
+			return err
+		}
 		b.offsets[e.KeyGroup-b.h.Range.First] = b.n + int64(len(b.out))
-		b.group, b.state = e.KeyGroup, -1
+		b.group, b.state, b.opened = e.KeyGroup, -1, false
 	}
 	if e.State != b.state {
 		b.out = binary.BigEndian.AppendUint16(b.out, uint16(e.State))
@@ -212,16 +241,19 @@ func (b *builder) flush(more bool) error {
 	if len(b.out) < flushAt {
 		return nil
 	}
-	err := b.write(b.out)
-	b.out = b.out[:0]
-	return err
+	return b.emit()
 }
 
 // endGroup ends the current key group.
-func (b *builder) endGroup() {
-	if b.group >= 0 {
-		b.out = binary.BigEndian.AppendUint16(b.out, endOfGroup)
+func (b *builder) endGroup() error {
+	if b.group < 0 {
+		return nil
 	}
+	b.out = binary.BigEndian.AppendUint16(b.out, endOfGroup)
+	if b.compressed { // only then is it known where the next one starts
+		return b.emit()
+	}
+	return nil
 }
 
 // Handle implements [format.KeyedBuilder].
@@ -229,10 +261,8 @@ func (b *builder) Handle() (*format.KeyGroups, error) {
 	if err := b.flush(false); err != nil {
 		return nil, err
 	}
-	b.endGroup()
+	err := errors.Join(b.endGroup(), b.emit())
 	b.group = -1
-	err := b.write(b.out)
-	b.out = b.out[:0]
 	b.h.Offsets = b.offsets
 	return b.h, err
 }

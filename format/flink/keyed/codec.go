@@ -107,7 +107,7 @@ func (s *selection) has(e *format.KeyedEntry) bool {
 }
 
 func (o *opened) schema() format.KeyedSchema {
-	s := format.KeyedSchema{Wire: encodeWire(o.header.Version, o.header.key)}
+	s := format.KeyedSchema{Wire: encodeWire(o.header.Version, o.header.key), Compressed: o.header.Compressed}
 	for i, st := range o.header.States {
 		s.States = append(s.States, format.KeyedState{Name: st.Name, Kind: st.Keyed, Wire: encodeWire(o.header.Version, o.header.meta[i])})
 	}

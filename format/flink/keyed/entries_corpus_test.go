@@ -77,7 +77,7 @@ func rebuilt(t testing.TB, c *keyed.Codec, schema format.KeyedSchema, h format.K
 // TestEntriesOfCorpus reads the entries of every keyed handle of real snapshots, each
 // selection of them, and builds canonical state from them.
 func TestEntriesOfCorpus(t *testing.T) {
-	var n struct{ snapshots, handles, entries, groups, missing, empty, selections, rebuilt, equal int }
+	var n struct{ snapshots, handles, entries, groups, missing, empty, selections, rebuilt, equal, compressed int }
 	encodings, refused := map[string]int{}, map[string]int{}
 	for _, dir := range testenv.Snapshots(t) {
 		snap := sptest.Open(t, dir)
@@ -145,6 +145,17 @@ func TestEntriesOfCorpus(t *testing.T) {
 					if err != nil || !slices.EqualFunc(all, again, sameEntry) {
 						t.Errorf("%s: built again it has %d entries, not %d: %v", where, len(again), len(all), err)
 					}
+					if schema.Compressed {
+						n.compressed++
+						if is, err := c.Describe(t.Context(), sptest.Memory{}, out); err != nil || !is.Compressed {
+							t.Errorf("%s: it was compressed, and built again it is not: %v", where, err)
+						}
+						schema.Compressed = false
+						if out, err = rebuilt(t, c, schema, h, all); err != nil {
+							t.Errorf("%s: %v", where, err)
+							continue
+						}
+					}
 					if k, ok := h.(*format.KeyGroups); ok && k.Savepoint {
 						n.equal += equalBytes(t, where, snap.Source(), k, out)
 					}
@@ -156,7 +167,7 @@ func TestEntriesOfCorpus(t *testing.T) {
 	for _, why := range slices.Sorted(mapKeys(refused)) {
 		t.Logf("%d handles refused: %s", refused[why], why)
 	}
-	if n.handles == 0 || n.rebuilt == 0 {
+	if n.handles == 0 || n.rebuilt == 0 || n.compressed == 0 {
 		t.Error("nothing was read")
 	}
 }

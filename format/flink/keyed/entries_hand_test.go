@@ -218,6 +218,49 @@ func TestExampleBuilt(t *testing.T) {
 	}
 }
 
+// TestBuildAsynchronous: states of the asynchronous API become the classic ones of the same
+// entries, with the serializers as Flink records them there.
+func TestBuildAsynchronous(t *testing.T) {
+	asynchronous := func(name, kind, serializers string, n int) string {
+		return utf(name) + i32(4) + i32(1) + utf("KEYED_STATE_TYPE") + utf(kind) + i32(n) + serializers + utf("NAMESPACE_SERIALIZER") + i32(2) + void
+	}
+	val := func(snapshot string) string { return utf("VALUE_SERIALIZER") + i32(2) + snapshot }
+	ttl := func(api string) string {
+		return composite("org.apache.flink.runtime.state."+api+"ttl.TtlStateFactory$TtlSerializerSnapshot", 2, simple("Long"), simple("String"))
+	}
+	aware := utf("org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot") + i32(1) + "\x01"
+	key := val(simple("Int")) + utf("USER_KEY_SERIALIZER") + i32(2) + simple("String")
+	const list, mapping = base + "ListSerializerSnapshot", base + "MapSerializerSnapshot"
+	for _, c := range []struct{ name, in, want string }{
+		{"value", asynchronous("s", "VALUE", val(simple("Long")), 2), keyValue("s", "VALUE", simple("Long"))},
+		{"list", asynchronous("s", "LIST", val(simple("Long")), 2), keyValue("s", "LIST", composite(list, 1, simple("Long")))},
+		{"list of lists", asynchronous("s", "LIST", val(composite(list, 1, simple("Long"))), 2), keyValue("s", "LIST", composite(list, 1, composite(list, 1, simple("Long"))))},
+		{"map", asynchronous("s", "MAP", key, 3), keyValue("s", "MAP", composite(mapping, 1, simple("String"), simple("Int")))},
+		{"TTL", asynchronous("s", "REDUCING", val(ttl("v2.")), 2), keyValue("s", "REDUCING", ttl(""))},
+		{"list with TTL", asynchronous("s", "LIST", val(aware+ttl("v2.")), 2), keyValue("s", "LIST", composite(list, 1, aware+ttl("")))},
+		{"map without the serializer of its keys", asynchronous("s", "MAP", val(simple("Int")), 2), ""},
+	} {
+		start := i32(6) + "\x00" + i32(2) + simple("Long") + i16(1)
+		src := inMemory(start + c.in)
+		h := &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: 1}, Offsets: format.OffsetSlice{0}, Data: &format.File{Path: format.NewText("f"), Length: int64(len(src))}}
+		codec := &Codec{MaxParallelism: 128}
+		schema, err := codec.Describe(t.Context(), src, h)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		var w bytes.Buffer
+		_, err = codec.Build(t.Context(), schema, h.Range, &w)
+		switch {
+		case c.want == "":
+			if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `state "s": the serializer of its map keys is not recorded`) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		case err != nil || w.String() != start+c.want:
+			t.Errorf("%s: %v: %q, expected %q", c.name, err, w.String(), start+c.want)
+		}
+	}
+}
+
 // TestLengths: keys and namespaces of which neither has a fixed length.
 func TestLengths(t *testing.T) {
 	header := i32(6) + "\x00" + i32(2) + simple("String") + i16(1) + utf("m") + i32(0) + i32(1) + utf("KEYED_STATE_TYPE") + utf("MAP") + i32(2) +

@@ -37,7 +37,6 @@ import org.apache.flink.runtime.state.StateEntry;
 import org.apache.flink.runtime.state.VoidNamespace;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.heap.StateTable;
-import org.apache.flink.runtime.state.ttl.TtlStateFactory;
 import org.apache.flink.runtime.state.ttl.TtlValue;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
@@ -313,7 +312,7 @@ final class Dump {
         void state(String name, StateInfo info) {
             ObjectNode head = Json.object();
             head.put("kind", info.kind);
-            if (info.value instanceof TtlStateFactory.TtlSerializer) {
+            if (info.value.getClass().getName().endsWith(".ttl.TtlStateFactory$TtlSerializer")) { // of either API
                 head.put("ttl", true);
             }
             heads.put(name, head);

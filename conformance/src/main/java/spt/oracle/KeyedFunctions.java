@@ -165,7 +165,7 @@ final class KeyedFunctions {
 
     /** What Kinds lacks: the other kinds with time to live, maps with nulls, and states without entries. */
     static final class More extends KeyedProcessFunction<Object, Long, Long> {
-        private static final List<String> KINDS = List.of("never", "cleared");
+        private static final List<String> WITHOUT_ENTRIES = List.of("never", "cleared");
         private final String run;
         private transient ReducingState<Long> ttlSum;
         private transient AggregatingState<Long, Double> ttlAverage;
@@ -187,7 +187,7 @@ final class KeyedFunctions {
                     new AggregatingStateDescriptor<>("ttl-average", new Average(null, null), Values.SUM_AND_COUNT), true));
             ttlItems = states.getMapState(Kinds.mortal(new MapStateDescriptor<>("ttl-items", Types.LONG, Values.ITEM), true));
             nulls = states.getMapState(new MapStateDescriptor<>("nulls", Types.STRING, Types.STRING));
-            for (String name : KINDS) { // the last ones are used
+            for (String name : WITHOUT_ENTRIES) { // of the last name they are written and cleared
                 value = states.getState(new ValueStateDescriptor<>(name + "-value", Types.LONG));
                 list = states.getListState(new ListStateDescriptor<>(name + "-list", Types.LONG));
                 map = states.getMapState(new MapStateDescriptor<>(name + "-map", Types.LONG, Types.LONG));

@@ -21,8 +21,8 @@ import org.apache.flink.util.CloseableIterator;
 /**
  * Creates tables by SQL and selects all of their rows.
  *
- * <p>Reads an array of CREATE TABLE statements from standard input as JSON, and prints a JSON object for each, one in a line: its rows, each an
- * array of its columns in the order of the statement, or the reason for which Flink does not run it.
+ * <p>Reads an array of CREATE TABLE statements from standard input as JSON, and prints a JSON object for each, one in a line: its rows, or the
+ * reason for which Flink does not run it.
  */
 public final class Tables {
     private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -71,13 +71,22 @@ public final class Tables {
         return answer;
     }
 
-    /** A value of SQL: rows and arrays as arrays, maps as arrays of key and value, and what JSON does not have as text. */
+    /**
+     * A value of SQL: rows as objects, but rows of tuples, whose fields are f0, f1, …, as arrays; maps as arrays of key and value; what JSON
+     * does not have as text.
+     */
     private static JsonNode json(Object value) {
         JsonNodeFactory nodes = JsonNodeFactory.instance;
-        if (value instanceof Row) {
+        if (value instanceof Row && ((Row) value).getFieldNames(true).contains("f0")) {
             ArrayNode row = nodes.arrayNode();
             for (int i = 0; i < ((Row) value).getArity(); i++) {
                 row.add(json(((Row) value).getField(i)));
+            }
+            return row;
+        } else if (value instanceof Row) {
+            ObjectNode row = nodes.objectNode();
+            for (String name : ((Row) value).getFieldNames(true)) {
+                row.set(name, json(((Row) value).getField(name)));
             }
             return row;
         } else if (value instanceof Object[]) {

@@ -47,7 +47,7 @@ public final class Iceberg implements Kinds.Catalogue {
 
     @Override
     public void addTo(Kinds kinds) throws Exception {
-        List<IcebergSourceSplit> splits = List.of(split(0, 0), split(0, Long.MAX_VALUE, "a.parquet"), split(1, 20, "a.parquet", "s3://bucket/ü.parquet"));
+        List<IcebergSourceSplit> splits = List.of(split(0, 0, "ü.parquet"), split(0, Long.MAX_VALUE, "a.parquet"), split(1, 20, "a.parquet", "s3://bucket/ü.parquet"));
         for (int v = 1; v <= 3; v++) {
             kinds.add("IcebergSourceSplit", IcebergSourceSplitSerializer.class, older(new IcebergSourceSplitSerializer(false), v), Iceberg::json, splits);
         }
@@ -152,7 +152,7 @@ public final class Iceberg implements Kinds.Catalogue {
 
     /** The manifests of a checkpoint as the sink keeps them: with delete manifests if they refer to data files. */
     private static byte[] manifests(String... referenced) throws Exception {
-        ManifestWriter<DataFile> data = ManifestFiles.write(PartitionSpec.unpartitioned(), new InMemoryOutputFile("data.avro"));
+        ManifestWriter<DataFile> data = ManifestFiles.write(2, PartitionSpec.unpartitioned(), new InMemoryOutputFile("data.avro"), 5L);
         data.add(file("f.parquet"));
         data.close();
         ManifestFile deletes = null;
