@@ -62,7 +62,10 @@ if command -v sst_dump >/dev/null; then
 	mkdir "$work/tables"
 	n=0
 	for f in "$native"/*; do # RocksDB's magic number ends a table
-		[[ $(tail -c 8 "$f" | od -An -tx1 | tr -d ' \n') == f7cff485b741e288 ]] && ln "$f" "$work/tables/$(printf %06d $((++n))).sst"
+		if [[ $(tail -c 8 "$f" | od -An -tx1 | tr -d ' \n') == f7cff485b741e288 ]]; then
+			n=$((n + 1))
+			ln "$f" "$work/tables/$(printf %06d "$n").sst"
+		fi
 	done
 	scanned=$("$work/scantables" "$work"/tables/*)
 	echo "== $scanned entries of $n tables, per second of processor time: scan / sst_dump"
