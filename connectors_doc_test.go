@@ -84,7 +84,7 @@ func writtenBy(names []string) string {
 func connectorsTable(t *testing.T) string {
 	t.Helper()
 	judged := map[string][]string{} // by class and version
-	for _, file := range sptest.ConnectorVectorFiles {
+	for _, file := range sptest.ConnectorVectorFiles(t) {
 		for _, v := range sptest.ConnectorVectors(t, file) {
 			by := file // a line of Flink
 			if !slices.Contains(lines, file) {

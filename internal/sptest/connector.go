@@ -19,9 +19,32 @@ import (
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
-// ConnectorVectorFiles are the files of vectors: the lines of Flink whose own connectors
-// wrote them, and "other" connectors. See conformance/connectors.
-var ConnectorVectorFiles = []string{"1.20", "2.0", "2.3", "other"}
+// ConnectorVectorFiles returns the names of the files of vectors: the lines of Flink whose
+// own connectors wrote them, and "other" connectors. See conformance/connectors.
+func ConnectorVectorFiles(t testing.TB) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(connectorVectorDir(t), "vectors-*.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimPrefix(filepath.Base(file), "vectors-")
+		names = append(names, strings.TrimSuffix(name, ".tsv"))
+	}
+	if len(names) < 4 {
+		t.Fatalf("files of vectors: %q", names)
+	}
+	return names
+}
+
+func connectorVectorDir(t testing.TB) string {
+	t.Helper()
+	root := testenv.ModuleRoot(t)
+	if filepath.Base(root) == "tools" { // a module in the module
+		root = filepath.Dir(root)
+	}
+	return filepath.Join(root, "format", "flink", "connector", "testdata")
+}
 
 // ConnectorVector is a structure as the serializer of a connector has written it, and
 // what it says.
@@ -36,11 +59,7 @@ type ConnectorVector struct {
 // ConnectorVectors returns the vectors of a file.
 func ConnectorVectors(t testing.TB, file string) []ConnectorVector {
 	t.Helper()
-	root := testenv.ModuleRoot(t)
-	if filepath.Base(root) == "tools" { // a module in the module
-		root = filepath.Dir(root)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "format", "flink", "connector", "testdata", "vectors-"+file+".tsv"))
+	text, err := os.ReadFile(filepath.Join(connectorVectorDir(t), "vectors-"+file+".tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}

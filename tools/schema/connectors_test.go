@@ -18,7 +18,7 @@ import (
 // wrote is as its JSON Schema says, and is not with another name of a member.
 func TestSchemasOfConnectors(t *testing.T) {
 	checked := map[string]int{}
-	for _, file := range sptest.ConnectorVectorFiles {
+	for _, file := range sptest.ConnectorVectorFiles(t) {
 		for _, x := range sptest.ConnectorVectors(t, file) {
 			codec, p := x.In(t)
 			v, err := value.ReadAll(codec, p)

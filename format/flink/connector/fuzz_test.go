@@ -33,7 +33,7 @@ func fuzz(t *testing.T, c value.Codec, p []byte) {
 
 // FuzzElements reads elements of all states of connectors.
 func FuzzElements(f *testing.F) {
-	for _, line := range sptest.ConnectorVectorFiles {
+	for _, line := range sptest.ConnectorVectorFiles(f) {
 		for _, x := range sptest.ConnectorVectors(f, line) {
 			_, p := x.In(f)
 			f.Add(p)
@@ -62,7 +62,7 @@ func FuzzElements(f *testing.F) {
 
 // FuzzCoordinator reads the state of coordinators.
 func FuzzCoordinator(f *testing.F) {
-	for _, line := range sptest.ConnectorVectorFiles {
+	for _, line := range sptest.ConnectorVectorFiles(f) {
 		for _, x := range sptest.ConnectorVectors(f, line) {
 			f.Add(append([]byte{0, 0, 0, 1}, x.Framed()...))
 			f.Add(append(append([]byte{0, 0, 0, 0}, x.Framed()...), 0, 0, 0, 1, 0, 0, 0, 0))

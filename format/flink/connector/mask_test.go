@@ -26,7 +26,7 @@ func (upper) Name(v value.Value) (value.Value, error) {
 // and nothing else; a structure that is not in the tables is refused as a whole.
 func TestMask(t *testing.T) {
 	masked, refused := map[string]int{}, map[string]int{}
-	for _, line := range sptest.ConnectorVectorFiles {
+	for _, line := range sptest.ConnectorVectorFiles(t) {
 		for _, x := range sptest.ConnectorVectors(t, line) {
 			codec, p := x.In(t)
 			v, err := testenv.ReadBack(t, codec, p)

@@ -17,7 +17,7 @@ import (
 // written as the same bytes.
 func TestVectors(t *testing.T) {
 	classes := map[string]int{}
-	for _, line := range sptest.ConnectorVectorFiles {
+	for _, line := range sptest.ConnectorVectorFiles(t) {
 		for _, x := range sptest.ConnectorVectors(t, line) {
 			codec, p := x.In(t)
 			v, err := testenv.ReadBack(t, codec, p)
