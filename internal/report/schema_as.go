@@ -239,3 +239,8 @@ func (s *Schema) SQL(op *SchemaOperator, path, uid string) (*SchemaText, error) 
 	}
 	return &SchemaText{[]StateSchema{{Operator: op.Operator, ID: op.ID, Schema: text}}}, nil
 }
+
+// NoTable adds a comment: why there is no table for an operator.
+func (s *SchemaText) NoTable(op *SchemaOperator, why error) {
+	s.Schemas = append(s.Schemas, StateSchema{Operator: op.Operator, ID: op.ID, Schema: "-- not in a table: " + op.Operator + ": " + strings.ReplaceAll(why.Error(), "\n", " ") + "\n"})
+}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,10 +62,11 @@ has; of state with keys, a record of key, namespace, map key (user_key) and
 value. --as jsonschema prints a JSON Schema for each state, which describes the
 lines that spt cat prints for it: of a connector's state any of the structures
 that can be stored in it, and for each coordinator the line of cat
---coordinator. With -o json or jsonl each comes with its operator and state. --as sql prints the CREATE TABLE statement for Flink's
-savepoint connector, with the value, list and map states of one operator. The
-connector reads a Flink directory with canonical state or heap state; a state
-that it does not read is in a comment. Big numbers, times and enums are text.`,
+--coordinator. --as sql prints a CREATE TABLE statement for Flink's savepoint
+connector for each operator, with its value, list and map states. The connector
+reads a Flink directory with canonical state or heap state; what it does not
+read is in a comment. Big numbers, times and enums are text. With -o json or
+jsonl each schema comes with its operator and state.`,
 		Example: `  spt schema sp-001
   spt schema sp-001 --state buffered-elements -o json | jq '.operators[].states[].value.fields'
   spt schema sp-001 --state buffered-elements --as avro > elements.avsc
@@ -151,7 +153,8 @@ func (o *schemaOptions) read(ctx context.Context, env *Env, snap *reader.Snapsho
 	return s, ops, nil
 }
 
-// sql returns the table of the keyed states of one operator.
+// sql returns the tables of keyed states, one for each operator. Operators for which there
+// can be none are named in comments, unless there is no table at all.
 func (o *schemaOptions) sql(ctx context.Context, env *Env, snap *reader.Snapshot, s *report.Schema, ops []*format.Operator) (report.Report, error) {
 	if snap.Container.Family != reader.Flink {
 		return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: Flink reads a directory, and %s is an .spt file", ui.Quote(snap.Location)), "write one first:  spt convert"}
@@ -160,28 +163,36 @@ func (o *schemaOptions) sql(ctx context.Context, env *Env, snap *reader.Snapshot
 	if err != nil {
 		return nil, err
 	}
-	var tables []report.Report
-	var names []string
-	var of *format.Operator
+	all := &report.SchemaText{}
+	var first error
+	tables := 0
 	for i, op := range ops {
 		t, err := s.SQL(&s.Operators[i], path, env.run.UID(op))
-		if err != nil {
-			return nil, format.Errorf(format.ErrUnsupported, "--as sql: operator %s: %v", ui.Quote(env.run.Label(op)), err)
+		var refused error
+		switch {
+		case err != nil:
+			refused = format.Errorf(format.ErrUnsupported, "--as sql: operator %s: %v", ui.Quote(env.run.Label(op)), err)
+		case t == nil:
+			continue
+		case slices.ContainsFunc(op.Subtasks, nativeKeyed):
+			err = errors.New("the savepoint connector does not read native or incremental files and changelogs")
+			refused = &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: operator %s: %v", ui.Quote(env.run.Label(op)), err), "build canonical state first:  spt convert IN OUT --keyed canonical"}
 		}
-		if t != nil {
-			tables, names, of = append(tables, t), append(names, ui.Quote(env.run.Label(op))), op
+		if refused != nil {
+			first = cmp.Or(first, refused)
+			all.NoTable(&s.Operators[i], err)
+			continue
 		}
+		tables++
+		all.Schemas = append(all.Schemas, t.Schemas...)
 	}
-	switch len(tables) {
-	case 0:
-		return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: no value, list or map state of keyed state with a type that SQL has"), "the savepoint connector reads only those; what each state is:  spt schema SP"}
-	case 1:
-		if slices.ContainsFunc(of.Subtasks, nativeKeyed) {
-			return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: the savepoint connector does not read native or incremental files and changelogs, as operator %s has", names[0]), "build canonical state first:  spt convert IN OUT --keyed canonical"}
-		}
-		return tables[0], nil
+	switch {
+	case tables > 0:
+		return all, nil
+	case first != nil:
+		return nil, first
 	}
-	return nil, &usageError{"--as sql: a table has the states of one operator", "choose it with --operator: " + report.Shorten(names)}
+	return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: no value, list or map state of keyed state with a type that SQL has"), "the savepoint connector reads only those; what each state is:  spt schema SP"}
 }
 
 // nativeKeyed reports whether the keyed state of a subtask is not a stream of key groups.
