@@ -508,6 +508,9 @@ func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCod
 		})
 	}
 	r.o.Progress(bytes)
+	if errors.Is(stop, opstate.ErrSameOffset) {
+		stop = nil // the check of the offsets reports it
+	}
 	var err1, err2 error
 	all.FirstBad, err1 = added(bad)
 	all.Stop, err2 = added(stop)
