@@ -38,7 +38,7 @@ const (
 	KeyedMove KeyedPolicy = iota
 	// KeyedLeave leaves its operator unchanged.
 	KeyedLeave
-	// KeyedCanonical builds it again in the canonical format, which every state backend
+	// KeyedCanonical builds it again in the canonical format, which any backend but ForSt
 	// restores.
 	KeyedCanonical
 )

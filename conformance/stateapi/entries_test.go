@@ -168,7 +168,7 @@ func keyedSubtasks(snap *reader.Snapshot) map[subtaskID]subtask {
 	for _, op := range snap.Operators {
 		for _, sub := range op.Subtasks {
 			if sub.ManagedKeyed != nil || sub.RawKeyed != nil {
-				all[subtaskID{op.ID.String(), int32(sub.Index)}] = subtask{op, sub}
+				all[subtaskID{op.ID.String(), sub.Index}] = subtask{op, sub}
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func counted(c Change, keyed bool, n int64) Change {
 // something that an edit asks for and was not read.
 func (e *Edit) rebuilt(entries int64, unread []transform.KeptHandle) {
 	if entries > 0 {
-		e.Remark("keyed state is built again in the canonical format, which every state backend restores: %s", ui.Plural(entries, "entry"))
+		e.Remark("keyed state is built again in the canonical format, which any backend but ForSt restores: %s", ui.Plural(entries, "entry"))
 	}
 	for _, k := range unread {
 		e.Remark("%s is not read, and stays as it is: %s", ui.Quote(e.run.Label(k.Operator)), e.run.Hide(k.Why))

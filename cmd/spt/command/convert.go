@@ -34,7 +34,7 @@ func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "`spt|flink`: family of OUT (default: by its name)")
 	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, not older than IN; --flink writes older ones")
 	fs.StringVar(&o.state, "state-compression", "", "`none|snappy`: compress or decompress operator state and canonical keyed state, as Flink does (default: keep)")
-	fs.StringVar(&o.keyed, "keyed", keepKeyed, "`keep|canonical`: keep the encoding of keyed state, or build it again in the format of canonical savepoints, which every state backend restores")
+	fs.StringVar(&o.keyed, "keyed", keepKeyed, "`keep|canonical`: keep the encoding of keyed state, or build it again in the format of canonical savepoints, which any backend but ForSt restores")
 	fs.BoolVar(&o.redacts, "redact", false, "replace all values by others of the same type and length, and refuse what cannot be replaced")
 	o.redaction.addRedactFlags(fs, "redact-")
 	fs.StringVar(&o.flink, "flink", "", "write what Flink `RELEASE`, such as 1.20, can read, and report what is lost")
@@ -109,12 +109,13 @@ older operator state.
 
 --keyed canonical builds keyed state again, entry by entry, in the format of
 canonical savepoints: state of heap and RocksDB backends, of incremental
-checkpoints and of changelogs. Every state backend restores the result, so this
-changes the state backend of a job, and makes a checkpoint a savepoint of its
-own. State that was compressed with snapshot compression stays so, as after all
-edits of keyed state; --state-compression chooses, also for RocksDB files, which
-have a compression of their own and become uncompressed state. Canonical state
-is copied byte for byte. A checkpoint with in-flight data is refused. State that cannot be read is kept and named (exit 1).
+checkpoints and of changelogs. All state backends but ForSt restore the result,
+so this changes the state backend of a job, and makes a checkpoint a savepoint
+of its own. State that was compressed with snapshot compression stays so, as
+after all edits of keyed state; --state-compression chooses, also for RocksDB
+files, which have a compression of their own and become uncompressed state.
+Canonical state is copied byte for byte. A checkpoint with in-flight data is
+refused. State that cannot be read is kept and named (exit 1).
 
 --redact writes a snapshot that can be given away: values are replaced by others
 of the same type and length, equal ones by equal ones, so structure, sizes and

@@ -49,8 +49,8 @@ func newCreateCommand(env *Env) *cobra.Command {
 		Long: `Creates a savepoint for a job that never ran: operators by uid, with list,
 union, broadcast and keyed state. The plan names the operators, the states and
 their types in the type language (docs/type-language.md); the values are rows in
-JSON lines or CSV. The savepoint is canonical: every state backend restores it,
-at any parallelism.
+JSON lines or CSV. The savepoint is canonical: all state backends but ForSt
+restore it, at any parallelism.
 
 The lines that spt cat prints are rows: each goes to the state of the plan with
 its operator and state. Fields of other files are mapped to keys and values by

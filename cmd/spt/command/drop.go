@@ -50,7 +50,7 @@ of coordinators, in-flight data. All else is copied byte for byte.
 --state removes operator states and keyed states. Timers are keyed states too:
 of the timer service NAME they are _timer_state/event_NAME and
 _timer_state/processing_NAME. Other keyed state of the operator is built again
-in the canonical format of savepoints, which every state backend restores.
+in the canonical format of savepoints, which any backend but ForSt restores.
 
 A job that has a dropped state starts with it empty. Flink needs no
 --allowNonRestoredState for what is gone.`,

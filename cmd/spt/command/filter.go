@@ -110,7 +110,7 @@ no key, and only timers have a time. So --where 'key != 17' removes a key from
 all keyed states and its timers, and --where 'value > 20' no timer.
 
 Keyed state of an operator that loses entries is built again in the canonical
-format of savepoints, which every state backend restores. It is read twice: to
+format of savepoints, which any backend but ForSt restores. It is read twice: to
 decide, and to write. An operator that loses nothing is copied.
 
 --keys FILE keeps the entries of keyed state, and the timers, whose key is one of

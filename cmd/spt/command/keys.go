@@ -159,12 +159,17 @@ type printedKey struct {
 	KeyGroup *int32  `json:"key_group"`
 }
 
+// printed reports whether a line is one that cat printed.
+func printed(text []byte) bool {
+	var p printedKey
+	return text[0] == '{' && json.Unmarshal(text, &p) == nil && p.State != nil && p.KeyGroup != nil
+}
+
 // keyOfLine returns the key of a line: JSON, or of a line that cat printed its key, which may
 // be bytes.
 func keyOfLine(text []byte) (key, stored []byte, err error) {
 	text = bytes.TrimSpace(text)
-	var p printedKey
-	if text[0] != '{' || json.Unmarshal(text, &p) != nil || p.State == nil || p.KeyGroup == nil {
+	if !printed(text) {
 		return text, nil, nil
 	}
 	l, err := parseChange(text)

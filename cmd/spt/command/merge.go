@@ -57,7 +57,7 @@ the same name, a number is appended to the name of the file of B.
 With --state, only states of that name are taken, into the operator of the same
 id, or as an operator of their own where A has none. Keyed state of an operator
 that gets another one is built again in the canonical format of savepoints,
-which every state backend restores; its max parallelism must be the same in A
+which any backend but ForSt restores; its max parallelism must be the same in A
 and B.
 
 Nothing of A is replaced: an operator, or a state, that A has already is

@@ -71,7 +71,7 @@ operators with one id are refused.
 
 --state-name renames operator states and keyed states, in _metadata and in the
 state itself. Keyed state of an operator in which one was renamed is built again
-in the canonical format of savepoints, which every state backend restores.`,
+in the canonical format of savepoints, which any backend but ForSt restores.`,
 		Example: `  spt rename sp-001 renamed --uid even-id-logger=id-logger
   spt rename sp-001 swapped --uid sink=buffering-sink --uid buffering-sink=sink
   spt rename sp-001 renamed --operator buffering-sink --state-name buffered-elements=pending`,

@@ -35,7 +35,7 @@ func (o *rescaleOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.elements, "elements", 20, "without IN: redistribute `N` numbered elements")
 	fs.StringVar(&o.at, "at", "", "`URI` of the directory from which Flink will restore the snapshot; the order of blocks can depend on it (default: IN, or OUT)")
 	fs.StringVar(&o.strategy, "strategy", string(transform.StrategyFlink), "`flink|round-robin|balanced-bytes`: how to redistribute list state")
-	fs.StringVar(&o.keyed, "keyed", moveKeyed, "`move|leave|canonical`: where the files of keyed state cannot be moved to the new subtasks, refuse (move), leave that operator as it is, or build its state again in the canonical format, which every state backend restores")
+	fs.StringVar(&o.keyed, "keyed", moveKeyed, "`move|leave|canonical`: where the files of keyed state cannot be moved to the new subtasks, refuse (move), leave that operator as it is, or build its state again in the canonical format, which any backend but ForSt restores")
 	fs.BoolVar(&o.suggest, "suggest", false, "print parallelisms near N that divide key groups evenly")
 	fs.BoolVar(&o.wide, "wide", false, "print every subtask, and full names")
 }
@@ -109,7 +109,7 @@ assigned exactly what the plan shows. Union state is stored once.
 Flink lets several subtasks share the files of a state backend, and one subtask
 read the files of several, which no snapshot expresses. Keyed state for which
 that would be needed is refused; --keyed canonical builds it again, entry by
-entry, in the canonical format of savepoints, which every state backend
+entry, in the canonical format of savepoints, which any backend but ForSt
 restores.
 
 --max-parallelism changes the number of key groups. Each key moves to its new

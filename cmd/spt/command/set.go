@@ -161,7 +161,7 @@ chain need the same max parallelism.
 --shift-timers moves timers, for example after an outage, so that they do not
 all fire at once. Timers that end windows stay: a window is evaluated at its end
 only. Keyed state of an operator whose timers move is built again in the
-canonical format of savepoints, which every state backend restores.
+canonical format of savepoints, which any backend but ForSt restores.
 
 --offset, --offsets-from and --offsets set where Kafka sources read on after a
 restore: the offset of the next record, in the readers and, where it stores it,

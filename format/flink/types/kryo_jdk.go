@@ -258,10 +258,9 @@ const maxDimensions = 8
 // of a class that no other extends have no class.
 func (k *kryoCodec) array(class string) (kryoBody, bool) {
 	dims := len(class) - len(strings.TrimLeft(class, "["))
-	element, ok := strings.CutPrefix(class[dims:], "L")
-	if element, ok = strings.CutSuffix(element, ";"); ok {
-		ok = len(class) > dims && class[dims] == 'L'
-	}
+	element, isObject := strings.CutPrefix(class[dims:], "L")
+	element, ended := strings.CutSuffix(element, ";")
+	ok := isObject && ended
 	primitive := dims > 1 && len(class) == dims+1
 	final := primitive || ok && kryoFinal[element]
 	if dims > maxDimensions || !primitive && !ok || ok && !final && !kryoOpen[element] && !kryoExtended[element] {
