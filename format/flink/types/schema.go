@@ -89,9 +89,9 @@ func (s *StateSchema) Parts() Parts {
 	case s.Keyed == Timers && value.is("TimerSerializerSnapshot", 2):
 		p.Namespace = value.Nested[1]
 	case s.Asynchronous:
-	case s.Keyed == "list" && value.is("ListSerializerSnapshot", 1):
+	case s.Keyed == "list" && (value.is("ListSerializerSnapshot", 1) || value.isConfig("CollectionSerializerConfigSnapshot", 1)):
 		p.Value = value.Nested[0]
-	case s.Keyed == "map" && p.UserKey == nil && (value.is("MapSerializerSnapshot", 2) || value.is("NullAwareMapSerializerSnapshot", 2)):
+	case s.Keyed == "map" && p.UserKey == nil && (value.is("MapSerializerSnapshot", 2) || value.is("NullAwareMapSerializerSnapshot", 2) || value.isConfig("MapSerializerConfigSnapshot", 2)):
 		p.UserKey, p.Value = value.Nested[0], value.Nested[1]
 	case s.Keyed == "": // broadcast state
 		p.UserKey = s.Serializer("KEY_SERIALIZER")

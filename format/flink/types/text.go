@@ -57,6 +57,11 @@ func (s *Snapshot) is(name string, n int) bool {
 	return s != nil && !s.Old && strings.HasPrefix(s.Class, flinkPackage) && simpleName(s.Class) == name && len(s.Nested) == n
 }
 
+// isConfig is is for a config snapshot, as Flink 1.3 to 1.6 wrote them.
+func (s *Snapshot) isConfig(name string, n int) bool {
+	return s != nil && s.Old && strings.HasPrefix(s.Class, flinkPackage) && simpleName(s.Class) == name && len(s.Nested) == n
+}
+
 // typeWords are the words of types by the names of their serializers. The word of
 // another one is its name in small letters.
 var typeWords = map[string]string{
