@@ -59,6 +59,9 @@ func (st *SchemaState) element() *types.Type {
 	if st.Keyed { // the time is a member of its own
 		v = userValue(v)
 	}
+	if st.Connector != "" {
+		return &types.Type{Kind: types.TypeAny}
+	}
 	if v != nil && st.of.Keyed == "list" {
 		return &types.Type{Kind: types.TypeList, Parts: []*types.Type{v}}
 	}
@@ -88,11 +91,7 @@ func (st *SchemaState) avro(op *SchemaOperator) any {
 	if st.of.Keyed == types.Timers {
 		add("timestamp", &types.Type{Kind: types.TypeInt, Bits: 64})
 	}
-	if st.Connector != "" {
-		add("value", &types.Type{Kind: types.TypeAny})
-	} else {
-		add("value", st.element())
-	}
+	add("value", st.element())
 	return schema.Avro(entry, st.State)
 }
 
@@ -109,11 +108,10 @@ func (st *SchemaState) jsonSchema(op *SchemaOperator) any {
 	default:
 		l.add("key", st.of.UserKey)
 	}
-	value := st.element()
 	if structures, ok := connector.ElementTypes(st.of.Name.String()); ok && st.Connector != "" {
-		value = l.define(structures, value)
+		return l.end(l.define(structures, st.of.Value))
 	}
-	return l.end(value)
+	return l.end(st.element())
 }
 
 // coordinatorSchema returns the schema of the line of cat for the state of a coordinator.

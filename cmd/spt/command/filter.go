@@ -113,12 +113,12 @@ Keyed state of an operator that loses entries is built again in the canonical
 format of savepoints, which any backend but ForSt restores. It is read twice: to
 decide, and to write. An operator that loses nothing is copied.
 
---keys FILE keeps the entries of keyed state, and the timers, whose key is one of
-many; with --invert it removes them. A line of the file is a key in JSON, as spt
-get --key takes it, or a line of spt cat --keys-only: its key. All keys must be of the type that the keys of the chosen states have: if a
-line is not, it is named, and nothing is written. Keys that occur nowhere are
-reported. A list that does not fit into 64 MiB of memory is sorted in a temporary
-file.
+--keys FILE keeps the entries of keyed state, and the timers, whose key is one
+of many; with --invert it removes them. A line of the file is a key in JSON, as
+spt get --key takes it, or a line of spt cat --keys-only: its key. All keys must
+be of the type that the keys of the chosen states have: if a line is not, it is
+named, and nothing is written. Keys that occur nowhere are reported. A list that
+does not fit into 64 MiB of memory is sorted in a temporary file.
 
 --expired removes entries whose time to live had ended: Flink stores with each
 value when it was last updated, and removes what has expired when it is read, or
@@ -130,7 +130,7 @@ leaves replicas that differ; spt reports it.`,
   spt filter sp-001 small --operator buffering-sink --where 'size > 1 * KiB' --invert
   spt filter sp-009 fewer --state rules --where 'not (key in [7, 8])'
   spt filter sp-002 without-key --where 'key != "key-4"'
-  spt filter sp-002 forgotten --keys users.jsonl --invert
+  spt filter sp-4211 forgotten --keys users.jsonl --invert
   spt filter chk-4211 alive --expired --ttl 7d
   spt filter sp-002 sooner --timers --where 'time < 1796000000000'`,
 		Args: between(1, 2, "a snapshot, and where to write it"),

@@ -64,8 +64,8 @@ one; they are wrong if replicas that agree on the key would differ.
 
 An entry of keyed state is found by its state, key, namespace and user_key, a
 timer by its time as well. The state of a coordinator is one value: a line of
-spt cat --coordinator, with another value. Operators whose entries change are written in the
-canonical format, which any backend but ForSt restores.
+spt cat --coordinator, with another value. Operators whose entries change are
+written in the canonical format, which any backend but ForSt restores.
 
 All lines are checked before anything is written: that the elements exist, their
 types, duplicates. If any is wrong, each is named with its number, and nothing
