@@ -183,7 +183,11 @@ func (s *service) merged(t *testing.T, f *Flink, system FileSystem, options Opti
 	}
 	faults := func() int {
 		t.Helper()
-		v, err := s.open(t, made.Location).Verify(context.Background(), reader.VerifyOptions{Read: true}, func(finding.Finding) {})
+		v, err := s.open(t, made.Location).Verify(context.Background(), reader.VerifyOptions{Read: true}, func(f finding.Finding) {
+			if f.Severity == finding.Error {
+				t.Logf("%s: %s", f.File, f.Message)
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,9 +58,9 @@ public final class Values {
     private static final Schema SCHEMA = SchemaBuilder.record("Key").namespace("spt").fields().requiredString("name").requiredLong("id").endRecord();
     static final TypeInformation<GenericRecord> RECORD = new GenericRecordAvroTypeInfo(SCHEMA);
 
-    /** In the binary form, whose bytes Flink hashes. */
+    /** In the binary form, whose bytes Flink hashes. The type has one serializer, which threads must not share. */
     static RowData rowData(long n) {
-        return ((RowDataSerializer) ROW_DATA.createSerializer(new SerializerConfigImpl())).toBinaryRow(GenericRowData.of(StringData.fromString("key-" + n), n)).copy();
+        return ((RowDataSerializer) ROW_DATA.createSerializer(new SerializerConfigImpl()).duplicate()).toBinaryRow(GenericRowData.of(StringData.fromString("key-" + n), n)).copy();
     }
 
     static GenericRecord record(long n) {

@@ -10,6 +10,8 @@ import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.data.BinaryRowWriter;
 import org.apache.paimon.data.BinaryString;
+import org.apache.paimon.data.GenericRow;
+import org.apache.paimon.data.Timestamp;
 import org.apache.paimon.data.serializer.InternalRowSerializer;
 import org.apache.paimon.data.serializer.VersionedSerializer;
 import org.apache.paimon.flink.sink.WrappedManifestCommittableSerializer;
@@ -42,8 +44,8 @@ import spt.connectors.Reflect;
 public final class Paimon implements Kinds.Catalogue {
     @Override
     public void addTo(Kinds kinds) throws Exception {
-        DataFileMeta file = DataFileMeta.forAppend("data-1.orc", 100, 10, SimpleStats.EMPTY_STATS, 0, 9, 1, List.of("extra"), null, FileSource.APPEND, null, "s3://bucket/external");
-        DataFileMeta other = DataFileMeta.forAppend("ü.parquet", Long.MAX_VALUE, 0, SimpleStats.EMPTY_STATS, 0, 0, 0, List.of(), new byte[] {1, 2}, null, List.of("a"), null);
+        DataFileMeta file = made(DataFileMeta.forAppend("data-1.orc", 100, 10, SimpleStats.EMPTY_STATS, 0, 9, 1, List.of("extra"), null, FileSource.APPEND, null, "s3://bucket/external"));
+        DataFileMeta other = made(DataFileMeta.forAppend("ü.parquet", Long.MAX_VALUE, 0, SimpleStats.EMPTY_STATS, 0, 0, 0, List.of(), new byte[] {1, 2}, null, List.of("a"), null));
         BinaryRow partition = new BinaryRow(2);
         BinaryRowWriter writer = new BinaryRowWriter(partition);
         writer.writeString(0, BinaryString.fromString("2024-01-01-ü"));
@@ -76,6 +78,14 @@ public final class Paimon implements Kinds.Catalogue {
                 (w, v) -> Json.versioned("WrappedManifestCommittable", v, "checkpoint", w.checkpointId(), "watermark", w.watermark(),
                         "tables", Json.list(w.manifestCommittables().entrySet(), e -> Json.of("table", e.getKey().getFullName(), "committable", json(e.getValue())))),
                 List.of(wrapped, new WrappedManifestCommittable(0, 0)));
+    }
+
+    /** The same file, made at a time that does not change from run to run. */
+    private static DataFileMeta made(DataFileMeta file) {
+        DataFileMetaSerializer serializer = new DataFileMetaSerializer();
+        GenericRow row = (GenericRow) serializer.toRow(file);
+        row.setField(DataFileMeta.SCHEMA.getFieldIndex("_CREATION_TIME"), Timestamp.fromEpochMillis(1_700_000_000_123L));
+        return serializer.fromRow(row);
     }
 
     private static DataSplit split(BinaryRow partition, List<DataFileMeta> files) {
