@@ -181,11 +181,14 @@ func (s *service) merged(t *testing.T, f *Flink, system FileSystem, options Opti
 	if err != nil {
 		t.Fatal(explain(err))
 	}
+	open := false // all that spt found are files shorter than recorded
 	faults := func() int {
 		t.Helper()
+		open = true
 		v, err := s.open(t, made.Location).Verify(context.Background(), reader.VerifyOptions{Read: true}, func(f finding.Finding) {
 			if f.Severity == finding.Error {
-				t.Logf("%s: %s", f.File, f.Message)
+				t.Logf("%s: %s: %s", f.Code, f.File, f.Message)
+				open = open && f.Code == "file-length"
 			}
 		})
 		if err != nil {
@@ -209,6 +212,10 @@ func (s *service) merged(t *testing.T, f *Flink, system FileSystem, options Opti
 		t.Logf("spt found %d faults, and Flink answered: %v", found, err)
 	}
 	switch {
+	case err == nil && found > 0 && open && system.Name == "hdfs":
+		// A file that the job has not closed: the NameNode does not know the bytes of its
+		// last block, for which Flink asks the DataNode.
+		t.Log("spt found the file of a job that still holds it open")
 	case err == nil && found > 0:
 		t.Errorf("Flink restores it, and spt found %d faults", found)
 	case err != nil && found == 0:
