@@ -68,8 +68,8 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
-// TestIdentitiesAreBounded: what is held of elements has limits, and a value that is
-// replaced is no longer counted.
+// TestIdentitiesAreBounded: what is held of elements has limits, and only the
+// value that replaced another is counted.
 func TestIdentitiesAreBounded(t *testing.T) {
 	long := func(first string) *value.Value {
 		v := value.String(first + strings.Repeat("x", maxTexts/2))

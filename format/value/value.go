@@ -68,8 +68,8 @@ type Shape struct {
 // keeps up to 6 KiB of its neighbors in memory. The zero Arena is ready to use; it is
 // not safe for concurrent use.
 type Arena struct {
-	// Views makes texts refer to the bytes that they are read from, which must then not
-	// change before the values are no longer used.
+	// Views makes texts refer to the bytes that they are read from, which must not
+	// change as long as the values are used.
 	Views bool
 
 	values, block   []Value // block is all of the block whose rest is values

@@ -102,7 +102,7 @@ func plainJSON(t testing.TB, v value.Value, f ui.Format) string {
 	return ""
 }
 
-// randomText returns a text of any characters, and of bytes that are none.
+// randomText returns a text of any characters, and of bytes that are not UTF-8.
 func randomText(r *rand.Rand) string {
 	runes := []string{"a", "B", "7", " ", "~", `"`, `\`, "/", "<", "\n", "\t", "\r", "\b", "\x00", "\x1f", "\x7f", "é", "ü", "\u009b", "\u202e", "€", "\ufffd", "✓", "𝄞", "\U000e0041", "\xff", "\xc3", "plain text, longer than a word"}
 	var b strings.Builder

@@ -238,7 +238,7 @@ func (s *Schema) SQL(op *SchemaOperator, path, uid string) (*SchemaText, error) 
 	return &SchemaText{[]StateSchema{{Operator: op.Operator, ID: op.ID, Schema: text}}}, nil
 }
 
-// NoTable adds a comment: why there is no table for an operator.
+// NoTable adds a comment: why an operator has no table.
 func (s *SchemaText) NoTable(op *SchemaOperator, why error) {
 	s.Schemas = append(s.Schemas, StateSchema{Operator: op.Operator, ID: op.ID, Schema: "-- not in a table: " + op.Operator + ": " + strings.ReplaceAll(why.Error(), "\n", " ") + "\n"})
 }

@@ -153,8 +153,8 @@ func (o *schemaOptions) read(ctx context.Context, env *Env, snap *reader.Snapsho
 	return s, ops, nil
 }
 
-// sql returns the tables of keyed states, one for each operator. Operators for which there
-// can be none are named in comments, unless there is no table at all.
+// sql returns the tables of keyed states, one for each operator. Operators that
+// have none are named in comments, unless no operator has one.
 func (o *schemaOptions) sql(ctx context.Context, env *Env, snap *reader.Snapshot, s *report.Schema, ops []*format.Operator) (report.Report, error) {
 	if snap.Container.Family != reader.Flink {
 		return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: Flink reads a directory, and %s is an .spt file", ui.Quote(snap.Location)), "write one first:  spt convert"}
