@@ -269,3 +269,71 @@ func empty(t *testing.T, dir string) {
 		t.Errorf("%d files are left in the temporary directory, %v", len(left), err)
 	}
 }
+
+// TestReset: after Reset a Counter counts as a new one does, in memory or not, and has no
+// temporary file.
+func TestReset(t *testing.T) {
+	h := hash128.New()
+	for _, sizes := range [][]int{{10, 10}, {5000, 10}, {10, 5000, 5000}, {700, 5000, 700}} {
+		c := small(t)
+		for round, n := range sizes {
+			for i := range n {
+				if err := c.Add(Element{Digest: h.Sum(binary.AppendVarint(nil, int64(i*(round+1)))), Number: int64(i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if spilled := n > 768; c.Spilled() != spilled {
+				t.Errorf("%v: %d elements spilled: %v", sizes, n, c.Spilled())
+			}
+			seen := 0
+			err := c.Each(func(e *Entry) error {
+				seen++
+				if e.Count != 1 || h.Sum(binary.AppendVarint(nil, e.First*int64(round+1))) != e.Digest {
+					return fmt.Errorf("%v: entry %+v", sizes, *e)
+				}
+				return nil
+			})
+			if err != nil || seen != n {
+				t.Errorf("%v: %d of %d elements, %v", sizes, seen, n, err)
+			}
+			if err := c.Reset(); err != nil || c.Spilled() {
+				t.Errorf("%v: %v, %v", sizes, err, c.Spilled())
+			}
+		}
+	}
+}
+
+// TestAddAll: it counts what Add does, and stops at the first error.
+func TestAddAll(t *testing.T) {
+	h := hash128.New()
+	for _, n := range []int{0, 1, 63, 64, 65, 5000} {
+		c, want := small(t), map[hash128.Digest]uint32{}
+		var all []Element
+		for i := range n {
+			d := h.Sum(binary.AppendVarint(nil, int64(i*i%1999)))
+			all = append(all, Element{Digest: d, Number: int64(i)})
+			want[d]++
+		}
+		if err := c.AddAll(all); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Each(func(e *Entry) error {
+			if e.Count != want[e.Digest] {
+				return fmt.Errorf("%d times, expected %d", e.Count, want[e.Digest])
+			}
+			delete(want, e.Digest)
+			return nil
+		})
+		if err != nil || len(want) > 0 {
+			t.Errorf("%d elements: %v; %d are missing", n, err, len(want))
+		}
+	}
+	c := New(Options{Memory: MemoryFor(12), InMemory: true})
+	var all []Element
+	for i := range 100 {
+		all = append(all, Element{Digest: h.Sum(binary.AppendVarint(nil, int64(i))), Number: int64(i)})
+	}
+	if err := c.AddAll(all); !errors.Is(err, ErrFull) {
+		t.Error(err)
+	}
+}

@@ -55,10 +55,13 @@ func reuse(old *table, bits, skip uint) *table {
 // full reports whether no more entries should be added.
 func (t *table) full() bool { return t.used*4 >= 3<<t.bits }
 
+// slot returns the number of the first slot in which a digest may be.
+func (t *table) slot(d hash128.Digest) uint64 { return d.Hi << t.skip >> (64 - t.bits) }
+
 // find returns the slot of a digest, or the free slot for it; nil if all are
 // occupied.
 func (t *table) find(d hash128.Digest) *Entry {
-	slots := t.slots[d.Hi<<t.skip>>(64-t.bits):]
+	slots := t.slots[t.slot(d):]
 	for i := range slots {
 		if e := &slots[i]; e.Count == 0 || e.Digest == d {
 			return e

@@ -2,13 +2,14 @@ package work
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
 
-// maxRanges is the number of units of one keyed handle at most: each reads its header.
-const maxRanges = 64
+// MaxRanges is the number of units of one keyed handle at most: each reads its header.
+const MaxRanges = 64
 
 // KeyGroups yields the units of a keyed handle: consecutive ranges of its key groups,
 // in order, of about size bytes each if that is known, and at most 64. u has the job,
@@ -17,7 +18,7 @@ func KeyGroups(u Unit, h format.KeyedHandle, size int64) iter.Seq[Unit] {
 	return func(yield func(Unit) bool) {
 		u.Parts = Whole(Described(h))
 		all := h.KeyGroups()
-		n := min(sizeOf(h)/size+1, maxRanges, int64(all.Count))
+		n := min(SizeOf(h)/size+1, MaxRanges, int64(all.Count))
 		if _, changes := h.(*format.Changelog); changes {
 			n = min(n, 1) // all of its changes are read for any key group
 		}
@@ -31,14 +32,27 @@ func KeyGroups(u Unit, h format.KeyedHandle, size int64) iter.Seq[Unit] {
 	}
 }
 
-// sizeOf returns the bytes of a handle, as far as they are known.
-func sizeOf(h format.KeyedHandle) (n int64) {
+// SizeOf returns the bytes of a handle, as far as they are known. It reads nothing.
+func SizeOf(h format.KeyedHandle) (n int64) {
+	add := func(size int64) { n += min(size, math.MaxInt64-n) } // a size is only a claim
 	switch h := h.(type) {
 	case *format.KeyGroups:
-		return format.SizeOf(h.Data)
+		add(format.SizeOf(h.Data))
 	case *format.Incremental:
 		for _, f := range slices.Concat(h.Shared, h.Private) {
-			n += format.SizeOf(f.Data)
+			add(format.SizeOf(f.Data))
+		}
+	case *format.Changelog:
+		for _, part := range slices.Concat(h.Materialized, h.Changes) {
+			add(SizeOf(part))
+		}
+	case *format.ChangelogMemory:
+		for _, c := range h.Changes {
+			add(int64(c.Data.Len()))
+		}
+	case *format.ChangelogStream:
+		for _, f := range h.Streams {
+			add(format.SizeOf(f.Data))
 		}
 	}
 	return n

@@ -13,18 +13,19 @@ type Job string
 
 // The jobs.
 const (
-	CheckHeader   Job = "check-header"   // read and check the description of a handle in its stream
-	CheckElements Job = "check-elements" // decode elements of operator state
-	CheckEntries  Job = "check-entries"  // decode entries of keyed state: of key groups, or of a table of RocksDB
-	CheckNative   Job = "check-native"   // decode all of a handle in spt's own encoding
-	CheckFile     Job = "check-file"     // read a file
-	CheckChunks   Job = "check-chunks"   // check chunks of an .spt file
-	ReadElements  Job = "read-elements"  // decode, filter and render elements of operator state
-	CountElements Job = "count-elements" // compute digests of elements of operator state
-	SumElements   Job = "sum-elements"   // add up digests of elements of operator state
-	CountEntries  Job = "count-entries"  // count entries of keyed state
-	WriteFile     Job = "write-file"     // write a file of a snapshot
-	ReadBack      Job = "read-back"      // read back a written file, and compare checksums
+	CheckHeader    Job = "check-header"    // read and check the description of a handle in its stream
+	CheckElements  Job = "check-elements"  // decode elements of operator state
+	CheckEntries   Job = "check-entries"   // decode entries of keyed state: of key groups, or of a table of RocksDB
+	CheckNative    Job = "check-native"    // decode all of a handle in spt's own encoding
+	CheckFile      Job = "check-file"      // read a file
+	CheckChunks    Job = "check-chunks"    // check chunks of an .spt file
+	ReadElements   Job = "read-elements"   // decode, filter and render elements of operator state
+	CountElements  Job = "count-elements"  // compute digests of elements of operator state
+	SumElements    Job = "sum-elements"    // add up digests of elements of operator state
+	CountEntries   Job = "count-entries"   // count entries of keyed state
+	CompareEntries Job = "compare-entries" // compare entries of keyed state of an operator in two snapshots: of key groups
+	WriteFile      Job = "write-file"      // write a file of a snapshot
+	ReadBack       Job = "read-back"       // read back a written file, and compare checksums
 )
 
 // All means all states as the state of a unit, and all that follow as its count.

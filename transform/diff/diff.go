@@ -147,7 +147,7 @@ func Savepoints(ctx context.Context, a, b format.View, o Options) (*Result, erro
 }
 
 func newDiffer(ctx context.Context, a, b format.View, o Options) *differ {
-	d := &differ{ctx: ctx, a: a, b: b, o: o, hash: hash128.New(), memory: 80 << 20, exact: maxExact, out: &Result{}}
+	d := &differ{ctx: ctx, a: a, b: b, o: o, hash: hash128.New(), memory: 80 << 20, exact: maxExact, unit: entryUnit, out: &Result{}}
 	for i, in := range []format.View{a, b} {
 		// Units name handles in the snapshot, not among the selected operators.
 		if whole := o.Whole[i]; whole != nil && holds(whole, in.Operators) {
@@ -175,6 +175,7 @@ type differ struct {
 	hash        hash128.Hasher
 	memory      int64 // of the tables that count elements
 	exact       int64 // elements of both sides up to which all different ones are counted
+	unit        int64 // see entryUnit
 	out         *Result
 	sameStreams map[[2]format.Stream]sameness // see sameReference
 	counted     map[string]bool               // see unread

@@ -214,25 +214,36 @@ func (c *comparison) digest(u work.Unit, g hash128.Digest) (hash128.Digest, bool
 }
 
 // both calls f for the two sides, at the same time unless there is one job, and with
-// the jobs of each. Which error is returned does not depend on which comes first.
+// the jobs of each.
 func (d *differ) both(a, b *elementSide, f func(ctx context.Context, side int, s *elementSide, o elements.Options) error) error {
 	jobs := elements.Workers(d.o.Jobs)
-	ctx, cancel := context.WithCancel(d.ctx)
+	sides := [2]*elementSide{a, b}
+	return both(d.ctx, jobs > 1, func(ctx context.Context, side int) error {
+		s := sides[side]
+		err := f(ctx, side, s, elements.Options{Jobs: max((jobs+1-side)/2, 1), At: s.at})
+		return format.InFile(err, s.In.Location)
+	})
+}
+
+// both calls f for side 0 and side 1, at the same time or one after the other. Which
+// error is returned does not depend on which comes first.
+func both(ctx context.Context, atOnce bool, f func(ctx context.Context, side int) error) error {
+	if !atOnce {
+		if err := f(ctx, 0); err != nil {
+			return err
+		}
+		return f(ctx, 1)
+	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var errs [2]error
 	var wg sync.WaitGroup
-	for i, s := range []*elementSide{a, b} {
-		run := func() {
-			o := elements.Options{Jobs: max((jobs+1-i)/2, 1), At: s.at}
-			if errs[i] = format.InFile(f(ctx, i, s, o), s.In.Location); errs[i] != nil && i == 0 {
+	for side := range errs {
+		wg.Go(func() {
+			if errs[side] = f(ctx, side); errs[side] != nil && side == 0 {
 				cancel()
 			}
-		}
-		if jobs > 1 {
-			wg.Go(run)
-		} else if run(); errs[i] != nil {
-			break
-		}
+		})
 	}
 	wg.Wait()
 	return cmp.Or(errs[0], errs[1])

@@ -7,22 +7,28 @@ import (
 	"errors"
 	"maps"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/work"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
 // KeyedState is the comparison of the entries of one keyed state. An entry is
-// identified by its state, key, namespace and map key, a timer also by its time, and
-// not by its key group or subtask.
+// identified by its state, key group, key, namespace and map key, a timer also by its
+// time, and not by its subtask. If the max parallelisms of the two sides differ, it is
+// not identified by its key group.
+//
+// So a key that is in a wrong key group on one side only (FLINK-40113) is removed and
+// added, as it is for the job: Flink does not find a key in another key group.
 type KeyedState struct {
 	Name, Kind              string
 	Added, Removed, Changed int64
 	// Changes are the first that are removed, changed and added, up to Options.List of
-	// each, in the order of reading.
+	// each, in the order of reading: by ranges of key groups, in each by subtask, in each
+	// as stored. The order does not depend on Options.Jobs.
 	Changes []KeyedChange
 }
 
@@ -38,25 +44,42 @@ type KeyedAt struct {
 
 // keyedEntries compares entries, of all key groups or of some.
 type keyedEntries struct {
-	d      *differ
-	op     *Operator
-	slots  []format.Slot
-	groups []int32 // ascending; nil: all
-	states []*KeyedState
-	ids    map[[2]string]int  // of states, by name and kind
-	lists  []keyedLists       // by state
-	wires  [2]map[string]bool // state meta info and serializer snapshots of keys of each side
+	d       *differ
+	op      *Operator
+	slots   []format.Slot
+	groups  []int32           // ascending; nil: all
+	byGroup bool              // entries are identified by their key group too
+	handles [2][]*entryHandle // of each side, by subtask
+	states  []*KeyedState
+	ids     map[[2]string]int  // of states, by name and kind
+	lists   []keyedLists       // by state
+	wires   [2]map[string]bool // state meta info and serializer snapshots of keys of each side
+	units   []work.Unit
+	jobs    int       // units that run at once
+	atOnce  bool      // the two sides of a unit are read at once
+	memory  int64     // of a table
+	free    sync.Pool // of *tally.Counter
 }
 
-// keyedLists are the numbers of the entries of a state that are listed: on the side
-// that has them, of changed entries on both.
-type keyedLists struct{ removed, changed, added []numbers }
+// entryHandle is a handle whose entries are compared.
+type entryHandle struct {
+	KeyedAt  // without an entry
+	location string
+	source   format.Source
+	codec    format.KeyedCodec
+	ids      []int64 // in keyedEntries.states, by state of the handle
+}
 
-// numbers are the numbers of an entry on both sides; 0: the side does not have it.
-type numbers [2]int64
+// wrap says in an error which handle it is of.
+func (h *entryHandle) wrap(err error) error {
+	return format.InFile(format.At(err, "subtask %d/%v", h.Subtask.Index, h.Slot), h.location)
+}
 
 // A number of an entry has its state in the upper bits.
 const stateBits = 48
+
+// leastMemory is the smallest table of a side: it holds what most units have.
+const leastMemory = 5 << 19
 
 // entries compares the entries of two sides, and reports whether their states are
 // described alike. why is why they cannot be compared.
@@ -65,43 +88,20 @@ const stateBits = 48
 // value, with random keys. So a change is overlooked with a probability of 2^-48.
 func (d *differ) entries(op *Operator, slots []format.Slot, groups []int32) (states []*KeyedState, alike bool, why, err error) {
 	c := &keyedEntries{d: d, op: op, slots: slots, groups: groups, ids: map[[2]string]int{}}
+	c.byGroup = op.old.MaxParallelism == op.new.MaxParallelism
 	// States have the same numbers on both sides.
 	for side := range 2 {
 		if why := c.describe(side); why != nil {
 			return nil, false, why, d.ctx.Err()
 		}
 	}
-	var counters [2]*tally.Counter
-	for side := range counters {
-		counters[side] = tally.New(tally.Options{Memory: d.memory / 2, Dir: d.o.TempDir})
-		defer func() { err = cmp.Or(err, counters[side].Close()) }()
-	}
-	g, ctx := errgroup.WithContext(d.ctx)
-	if d.o.Jobs == 1 {
-		g.SetLimit(1)
-	}
-	var failed [2]error
-	for side := range counters {
-		g.Go(func() error {
-			var buf []byte
-			failed[side] = c.each(ctx, side, func(number int64, at *KeyedAt) error {
-				buf = appendIdentity(buf[:0], number>>stateBits, &at.Entry)
-				value := d.hash.Sum(at.Entry.Value).Lo
-				return counters[side].Add(tally.Element{Digest: d.hash.Sum(buf), Number: number, Size: int(uint32(value)), Group: uint16(value >> 32)})
-			})
-			return failed[side]
-		})
-	}
-	if g.Wait() != nil {
-		why := failed[0]
-		if why == nil || errors.Is(why, context.Canceled) { // the other side ended it
-			why = cmp.Or(failed[1], why)
-		}
-		return nil, false, why, c.mustFail(why)
-	}
 	c.lists = make([]keyedLists, len(c.states))
-	if err := tally.Pair(counters[0], counters[1], c.pair); err != nil {
-		return nil, false, nil, err
+	c.units = c.divide()
+	jobs := elements.Workers(d.o.Jobs)
+	c.jobs = max(min(jobs, len(c.units), int(d.memory/(2*leastMemory))), 1)
+	c.atOnce, c.memory = c.jobs < jobs, d.memory/int64(2*c.jobs)
+	if why := work.Run(d.ctx, work.Options{Jobs: c.jobs}, slices.Values(c.units), c.compare, c.merge); why != nil {
+		return nil, false, why, c.mustFail(why)
 	}
 	return c.states, maps.Equal(c.wires[0], c.wires[1]), nil, c.list()
 }
@@ -111,7 +111,8 @@ func (c *keyedEntries) mustFail(err error) error {
 	if c.d.ctx.Err() != nil {
 		return c.d.ctx.Err()
 	}
-	if errors.Is(err, format.ErrChanged) || errors.Is(err, tally.ErrTooOften) {
+	var temp *tally.TempError
+	if errors.Is(err, format.ErrChanged) || errors.Is(err, tally.ErrTooOften) || errors.As(err, &temp) {
 		return err
 	}
 	var of *format.Error
@@ -121,115 +122,172 @@ func (c *keyedEntries) mustFail(err error) error {
 	return err
 }
 
-func (c *keyedEntries) side(side int) (format.View, *format.Operator) {
-	if side == 0 {
-		return c.d.a, c.op.oldRead
+// describe finds the handles of a side and numbers their states.
+func (c *keyedEntries) describe(side int) error {
+	in, op := c.d.a, c.op.oldRead
+	if side == 1 {
+		in, op = c.d.b, c.op.newRead
 	}
-	return c.d.b, c.op.newRead
-}
-
-// handles calls f with the keyed handles of a side, by subtask.
-func (c *keyedEntries) handles(side int, f func(in format.View, at *KeyedAt, codec format.KeyedCodec) error) error {
-	in, op := c.side(side)
+	c.wires[side] = map[string]bool{}
 	subs := slices.Clone(op.Subtasks)
 	slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
 	for _, sub := range subs {
 		for _, slot := range c.slots {
-			at := &KeyedAt{Place: format.Place{Operator: op, Subtask: sub, Slot: slot}, Handle: keyedIn(sub, slot)}
-			if at.Handle == nil {
+			h := &entryHandle{location: in.Location, source: in.Source}
+			h.Place, h.Handle = format.Place{Operator: op, Subtask: sub, Slot: slot}, keyedIn(sub, slot)
+			if h.Handle == nil {
 				continue
 			}
-			codec, err := in.KeyedCodec(op, at.Handle)
-			if err == nil {
-				err = f(in, at, codec)
+			var err error
+			if h.codec, err = in.KeyedCodec(op, h.Handle); err == nil {
+				err = c.number(side, h)
 			}
 			if err != nil {
-				return format.InFile(format.At(err, "subtask %d/%v", sub.Index, at.Slot), in.Location)
+				return h.wrap(err)
 			}
+			c.handles[side] = append(c.handles[side], h)
 		}
 	}
 	return nil
 }
 
-// describe numbers the states of a side.
-func (c *keyedEntries) describe(side int) error {
-	c.wires[side] = map[string]bool{}
-	return c.handles(side, func(in format.View, at *KeyedAt, codec format.KeyedCodec) error {
-		schema, err := codec.Describe(c.d.ctx, in.Source, at.Handle)
-		if at.Slot == format.SlotManagedKeyed || len(c.slots) == 1 {
-			c.wires[side]["key "+withoutVersion(schema.Wire)] = true
+// number numbers the states of a handle.
+func (c *keyedEntries) number(side int, h *entryHandle) error {
+	schema, err := h.codec.Describe(c.d.ctx, h.source, h.Handle)
+	if h.Slot == format.SlotManagedKeyed || len(c.slots) == 1 {
+		c.wires[side]["key "+withoutVersion(schema.Wire)] = true
+	}
+	for _, st := range schema.States {
+		id := [2]string{st.Name.String(), st.Kind}
+		if len(c.slots) == 1 || st.Kind != types.Timers { // raw timers are described otherwise
+			c.wires[side]["state "+id[1]+" "+id[0]+" "+withoutVersion(st.Wire)] = true
 		}
-		for _, st := range schema.States {
-			id := [2]string{st.Name.String(), st.Kind}
-			if len(c.slots) == 1 || st.Kind != types.Timers { // raw timers are described otherwise
-				c.wires[side]["state "+id[1]+" "+id[0]+" "+withoutVersion(st.Wire)] = true
-			}
-			if _, known := c.ids[id]; !known {
-				c.ids[id] = len(c.states)
-				c.states = append(c.states, &KeyedState{Name: id[0], Kind: id[1]})
-			}
+		if _, known := c.ids[id]; !known {
+			c.ids[id] = len(c.states)
+			c.states = append(c.states, &KeyedState{Name: id[0], Kind: id[1]})
 		}
-		return err
-	})
+		h.ids = append(h.ids, int64(c.ids[id]))
+	}
+	return err
 }
 
 // withoutVersion returns the state meta info of a state, or the serializer snapshot of
 // keys, without the version of the header.
 func withoutVersion(w format.Wire) string { return string(w[min(4, len(w)):]) }
 
-// each calls f with the entries of a side and their numbers, which ascend within a
-// state and start at 1. The entry is valid until f returns.
-func (c *keyedEntries) each(ctx context.Context, side int, f func(number int64, at *KeyedAt) error) error {
-	number := int64(0)
-	return c.handles(side, func(in format.View, at *KeyedAt, codec format.KeyedCodec) error {
-		schema, err := codec.Describe(ctx, in.Source, at.Handle)
-		if err != nil {
-			return err
-		}
-		ids := make([]int64, len(schema.States))
-		for i, st := range schema.States {
-			ids[i] = int64(c.ids[[2]string{st.Name.String(), st.Kind}])
-		}
-		for _, sel := range c.selections(at.Handle) {
-			err := format.EachKeyedEntry(ctx, in.Source, codec, at.Handle, sel, func(e format.KeyedEntry) error {
-				if e.Key == nil {
-					return format.Errorf(format.ErrUnsupported, "keys of state %q are not decoded", schema.States[e.State].Name)
-				}
-				number++
-				at.Entry = e
-				c.d.progress(e.Size())
-				return f(ids[e.State]<<stateBits|number, at)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// unitEntries is the comparison of the entries of a unit.
+type unitEntries struct {
+	c      *keyedEntries
+	states []stateEntries // as in keyedEntries
 }
 
-// selections are the key groups of a handle that are compared, in runs.
-func (c *keyedEntries) selections(h format.KeyedHandle) (all []format.KeyedSelection) {
-	if c.groups == nil {
-		return []format.KeyedSelection{{}}
+// stateEntries is what differs in a state: counts, and the first entries if they are
+// listed, by change.
+type stateEntries struct {
+	counts [changes]int64
+	lists  [changes][]numbers
+}
+
+// The changes of an entry, in the order in which they are listed.
+const (
+	removed = iota
+	changed
+	added
+	changes
+)
+
+// compare runs a unit of work.CompareEntries.
+func (c *keyedEntries) compare(ctx context.Context, u work.Unit) (_ *unitEntries, err error) {
+	var counters [2]*tally.Counter
+	for side := range counters {
+		counters[side] = c.counter()
+		defer func() {
+			if err = cmp.Or(err, counters[side].Reset()); err == nil {
+				c.free.Put(counters[side])
+			}
+		}()
 	}
-	r := h.KeyGroups()
-	for _, g := range c.groups {
-		if g < r.First || g > r.Last() {
-			continue
-		}
-		if n := len(all) - 1; n >= 0 && all[n].Groups.Last()+1 == g {
-			all[n].Groups.Count++
-			continue
-		}
-		all = append(all, format.KeyedSelection{Groups: format.KeyGroupRange{First: g, Count: 1}})
+	err = both(ctx, c.atOnce, func(ctx context.Context, side int) error { return c.count(ctx, side, u, counters[side]) })
+	if err != nil {
+		return nil, err
 	}
-	return all
+	r, pairs := &unitEntries{c, make([]stateEntries, len(c.states))}, 0
+	err = tally.Pair(counters[0], counters[1], func(x, y *tally.Entry) error {
+		if pairs++; pairs%(1<<16) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.pair(x, y)
+		return nil
+	})
+	return r, err
+}
+
+// counter returns an empty Counter.
+func (c *keyedEntries) counter() *tally.Counter {
+	if free, ok := c.free.Get().(*tally.Counter); ok {
+		return free
+	}
+	return tally.New(tally.Options{Memory: c.memory, Dir: c.d.o.TempDir})
+}
+
+// count counts the entries of a unit on one side.
+func (c *keyedEntries) count(ctx context.Context, side int, u work.Unit, to *tally.Counter) error {
+	var buf []byte
+	batch := make([]tally.Element, 0, 256)
+	err := c.each(ctx, side, u, func(number int64, _ *entryHandle, e *format.KeyedEntry) error {
+		buf = c.appendIdentity(buf[:0], number>>stateBits, e)
+		value := c.d.hash.Sum(e.Value).Lo
+		batch = append(batch, tally.Element{Digest: c.d.hash.Sum(buf), Number: number, Size: int(uint32(value)), Group: uint16(value >> 32)})
+		if len(batch) < cap(batch) {
+			return nil
+		}
+		err := to.AddAll(batch)
+		batch = batch[:0]
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return to.AddAll(batch)
+}
+
+// progressBytes is how many bytes are read between two calls of Options.Progress.
+const progressBytes = 64 << 10
+
+// each calls f with the entries of a unit on one side and their numbers, which ascend
+// within a state and start at 1. The entry is valid until f returns.
+func (c *keyedEntries) each(ctx context.Context, side int, u work.Unit, f func(number int64, h *entryHandle, e *format.KeyedEntry) error) error {
+	number, read := int64(0), int64(0)
+	var entry format.KeyedEntry // one for all: f gets its address
+	for _, h := range c.handles[side] {
+		for _, sel := range c.selections(u, h.Handle) {
+			err := format.EachKeyedEntry(ctx, h.source, h.codec, h.Handle, sel, func(e format.KeyedEntry) error {
+				if e.Key == nil {
+					return format.Errorf(format.ErrUnsupported, "keys of state %q are not decoded", c.states[h.ids[e.State]].Name)
+				}
+				if read += e.Size(); read >= progressBytes {
+					c.d.progress(read)
+					read = 0
+				}
+				number++
+				entry = e
+				return f(h.ids[e.State]<<stateBits|number, h, &entry)
+			})
+			if err != nil {
+				return h.wrap(err)
+			}
+		}
+	}
+	c.d.progress(read)
+	return nil
 }
 
 // appendIdentity appends what identifies an entry.
-func appendIdentity(p []byte, state int64, e *format.KeyedEntry) []byte {
+func (c *keyedEntries) appendIdentity(p []byte, state int64, e *format.KeyedEntry) []byte {
 	p = binary.AppendUvarint(p, uint64(state))
+	if c.byGroup {
+		p = binary.BigEndian.AppendUint32(p, uint32(e.KeyGroup))
+	}
 	p = binary.BigEndian.AppendUint64(p, uint64(e.Time))
 	for _, part := range [][]byte{e.Key, e.Namespace} {
 		p = append(binary.AppendUvarint(p, uint64(len(part))), part...)
@@ -238,85 +296,37 @@ func appendIdentity(p []byte, state int64, e *format.KeyedEntry) []byte {
 }
 
 // pair counts an entry by its entries in the counters.
-func (c *keyedEntries) pair(x, y *tally.Entry) error {
-	has := func(e *tally.Entry) int64 {
-		if e == nil {
-			return 0
-		}
-		return e.First
-	}
-	n := numbers{has(x), has(y)}
-	state := max(n[0], n[1]) >> stateBits
-	st, l := c.states[state], &c.lists[state]
+func (r *unitEntries) pair(x, y *tally.Entry) {
+	var n numbers
+	how := changed
 	switch {
 	case y == nil:
-		st.Removed++
-		l.removed = c.keep(l.removed, n, 0)
+		how, n[0] = removed, x.First
 	case x == nil:
-		st.Added++
-		l.added = c.keep(l.added, n, 1)
-	case x.Size != y.Size || x.FirstGroup != y.FirstGroup || x.Count != y.Count:
-		st.Changed++
-		l.changed = c.keep(l.changed, n, 1)
+		how, n[1] = added, y.First
+	case x.Size == y.Size && x.FirstGroup == y.FirstGroup && x.Count == y.Count:
+		return
+	default:
+		n = numbers{x.First, y.First}
 	}
-	return nil
+	st := &r.states[max(n[0], n[1])>>stateBits]
+	st.counts[how]++
+	if most := r.c.d.o.List; most > 0 {
+		st.lists[how] = keep(st.lists[how], n, how, most)
+	}
 }
 
-// keep adds an entry to the first ones of a side.
-func (c *keyedEntries) keep(all []numbers, n numbers, side int) []numbers {
-	if c.d.o.List == 0 {
-		return nil
+// merge adds what differs in the next unit.
+func (c *keyedEntries) merge(u work.Unit, r *unitEntries, err error) error {
+	if err != nil {
+		return err
 	}
-	if all = append(all, n); len(all) >= 2*c.d.o.List+1024 {
-		all = firstOf(all, side, c.d.o.List)
-	}
-	return all
-}
-
-func firstOf(all []numbers, side, most int) []numbers {
-	slices.SortFunc(all, func(a, b numbers) int { return cmp.Compare(a[side], b[side]) })
-	return all[:min(most, len(all))]
-}
-
-// list reads the entries that are listed.
-func (c *keyedEntries) list() error {
-	var wanted [2]map[int64]**KeyedAt
-	wanted[0], wanted[1] = map[int64]**KeyedAt{}, map[int64]**KeyedAt{}
 	for i, st := range c.states {
-		l, most := &c.lists[i], c.d.o.List
-		first := slices.Concat(firstOf(l.removed, 0, most), firstOf(l.changed, 1, most), firstOf(l.added, 1, most))
-		st.Changes = make([]KeyedChange, len(first))
-		for k, n := range first {
-			for side, to := range []**KeyedAt{&st.Changes[k].Old, &st.Changes[k].New} {
-				if n[side] != 0 {
-					wanted[side][n[side]] = to
-				}
-			}
-		}
-	}
-	for side := range wanted {
-		if len(wanted[side]) == 0 {
-			continue
-		}
-		err := c.each(c.d.ctx, side, func(number int64, at *KeyedAt) error {
-			to, ok := wanted[side][number]
-			if !ok {
-				return nil
-			}
-			found := *at
-			found.Entry = at.Entry.Clone()
-			*to = &found
-			if delete(wanted[side], number); len(wanted[side]) == 0 {
-				return errEnough
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errEnough) {
-			return err
-		}
-		if len(wanted[side]) > 0 {
-			return format.Errorf(format.ErrChanged, "entries of keyed state that were read before are missing")
-		}
+		n := &r.states[i].counts
+		st.Removed += n[removed]
+		st.Changed += n[changed]
+		st.Added += n[added]
+		c.lists[i].add(u, &r.states[i], c.d.o.List)
 	}
 	return nil
 }

@@ -23,6 +23,12 @@ func (nativeKeyed) KeyedCodec(*format.Operator, format.KeyedHandle) (format.Keye
 // keyedView stores values by state and key.
 func keyedView(t *testing.T, parallelism, max int32, values map[[2]string]string) format.View {
 	t.Helper()
+	return keyedViewIn(t, parallelism, max, values, func(key []byte) int32 { return native.KeyGroup(key, max) })
+}
+
+// keyedViewIn is keyedView with keys in the key groups that group returns.
+func keyedViewIn(t *testing.T, parallelism, max int32, values map[[2]string]string, group func(key []byte) int32) format.View {
+	t.Helper()
 	states := []string{"b", "a", "c"}
 	if parallelism%2 == 1 { // numbered otherwise
 		slices.Reverse(states)
@@ -37,7 +43,7 @@ func keyedView(t *testing.T, parallelism, max int32, values map[[2]string]string
 		var all []format.KeyedEntry
 		for k, v := range values {
 			key := msgText(k[1])
-			e := format.KeyedEntry{KeyGroup: native.KeyGroup(key, max), State: slices.Index(states, k[0]), Key: key, Namespace: []byte{0xc0}, Value: msgText(v)}
+			e := format.KeyedEntry{KeyGroup: group(key), State: slices.Index(states, k[0]), Key: key, Namespace: []byte{0xc0}, Value: msgText(v)}
 			if groups.Intersect(format.KeyGroupRange{First: e.KeyGroup, Count: 1}).Count > 0 && e.State >= 0 {
 				all = append(all, e)
 			}
