@@ -113,8 +113,8 @@ type DiffKeyed struct {
 	Groups        []int32          `json:"groups,omitempty" jsonschema:"description=with -v: the key groups that differ"`
 }
 
-// DiffKeyedState is the entries of one keyed state, by key, namespace and map key; of
-// timers by their time too.
+// DiffKeyedState is the entries of one keyed state, by key, namespace and map key, of
+// timers by their time too, and by key group if the max parallelisms are equal.
 type DiffKeyedState struct {
 	Name    string      `json:"name"`
 	Kind    string      `json:"kind"`

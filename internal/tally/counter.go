@@ -137,8 +137,8 @@ func (c *Counter) Add(e Element) error {
 	}
 }
 
-// AddAll counts elements in order. It is faster than to Add each if there are a few
-// dozen or more: reads of the table overlap, most of which miss the processor's cache.
+// AddAll counts elements in order. With a few dozen or more it is faster than to Add
+// each: reads of the table, which often miss the processor's cache, overlap.
 func (c *Counter) AddAll(all []Element) error {
 	const few = 64
 	for len(all) > 0 {

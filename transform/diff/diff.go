@@ -69,8 +69,8 @@ var Kinds = []struct {
 type Options struct {
 	// TempDir is the directory of temporary files; "" means the system's.
 	TempDir string
-	// Jobs is the number of ranges of elements read at once; 0 means one per
-	// processor. The result does not depend on it.
+	// Jobs is the number of ranges of elements, or of key groups, read at once; 0 means
+	// one per processor. The result does not depend on it.
 	Jobs int
 	// Ignore are the kinds that are not compared, and not read to be compared.
 	Ignore map[Kind]bool

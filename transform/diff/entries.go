@@ -78,8 +78,8 @@ func (h *entryHandle) wrap(err error) error {
 // A number of an entry has its state in the upper bits.
 const stateBits = 48
 
-// leastMemory is the smallest table of a side: it holds what most units have.
-const leastMemory = 5 << 19
+// leastMemory is the least memory of a table: it holds what most units have.
+const leastMemory = 5 << 20
 
 // entries compares the entries of two sides, and reports whether their states are
 // described alike. why is why they cannot be compared.

@@ -96,10 +96,11 @@ to alike and that neither has, or that cannot be looked for.
 Keyed state is compared by the bytes of its key groups and by its files. Where
 these differ, its entries are compared: added, removed and changed ones of each
 state, by key, namespace and map key, whatever the state backends, encodings,
-parallelisms and max parallelisms of the two snapshots are. With -v and -o jsonl
-each entry that differs is a line with "before" and "after", which are as spt
-cat prints entries: a change feed, of up to --limit entries of each state and
-kind of change.
+parallelisms and max parallelisms of the two snapshots are. With equal max
+parallelisms a key that is in another key group is removed and added: the job
+does not find its state there. With -v and -o jsonl each entry that differs is a
+line with "before" and "after", which are as spt cat prints entries: a change
+feed, of up to --limit entries of each state and kind of change.
 
 Operators under another id are suggested as renamed, with the command, where
 exactly one fits: by their stored names, without the number that the SQL planner
