@@ -68,7 +68,7 @@ func (r *catReaders) runEntries(ctx context.Context, u work.Unit) (b catBatch, e
 		return b, err
 	}
 	part := &catPart{place: read.place, subtask: u.Handle.Index, state: work.All, handle: u.Handle, keyed: read}
-	s := newEntryScan(ctx, r.c, part, u.Groups())
+	s := newEntryScan(ctx, &r.base, part, u.Groups())
 	r.opened(s)
 	first := r.newEntryBatch()
 	ended := first.fill(s, r.c.most)

@@ -114,7 +114,8 @@ func (c *catter) each(ctx context.Context, states []*catState, f func(*catState,
 
 // catReaders are readers of units: one runs at most one unit at a time.
 type catReaders struct {
-	c    *catter
+	c    *catter // prints, and changes while others read
+	base catter  // which readers are copies of
 	free chan *catter
 	// lines prints elements as JSON; nil: they are kept as items.
 	lines   func(p []byte, n int64) error
@@ -126,7 +127,7 @@ type catReaders struct {
 }
 
 func (c *catter) readers(lines func(p []byte, n int64) error) *catReaders {
-	return &catReaders{c: c, lines: lines, free: make(chan *catter, 64)}
+	return &catReaders{c: c, base: *c, lines: lines, free: make(chan *catter, 64)}
 }
 
 // catLines are elements as JSON, one after another.
@@ -143,7 +144,7 @@ func (r *catReaders) newLines() *catLines {
 	}
 	l, ok := r.unused.Get().(*catLines)
 	if !ok {
-		l = &catLines{w: report.NewCatEncoder(r.c.shown())}
+		l = &catLines{w: report.NewCatEncoder(r.base.shown())}
 	}
 	l.text, l.n = l.text[:0], 0
 	return l
@@ -255,7 +256,7 @@ func (r *catReaders) take() (*catter, error) {
 		return c, nil
 	default:
 	}
-	c := *r.c
+	c := r.base
 	c.unknown = nil
 	if c.filter != nil {
 		c.filter = c.filter.another()
