@@ -78,7 +78,8 @@ func (h *entryHandle) wrap(err error) error {
 // A number of an entry has its state in the upper bits.
 const stateBits = 48
 
-// leastMemory is the least memory of a table: it holds what most units have.
+// leastMemory is the least memory of a table: it holds what most units have. So no more
+// than eight units run at once, which also bounds what their cursors take.
 const leastMemory = 5 << 20
 
 // entries compares the entries of two sides, and reports whether their states are

@@ -3,6 +3,7 @@ package diff
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/work"
 )
 
@@ -182,6 +184,24 @@ func TestDivide(t *testing.T) {
 		c.byGroup = false
 		if all := c.divide(); len(all) != 1 || all[0].Count != work.All {
 			t.Errorf("%s: of different max parallelisms: %+v", tt.name, all)
+		}
+	}
+}
+
+// TestEntriesWithoutTemporaryFiles: a temporary file that cannot be written ends the
+// comparison, with any number of jobs: the entries could be compared.
+func TestEntriesWithoutTemporaryFiles(t *testing.T) {
+	old, now := map[[2]string]string{}, map[[2]string]string{}
+	for i := range 1000 {
+		k := [2]string{"a", fmt.Sprint("key-", i)}
+		old[k], now[k] = "x", "y"
+	}
+	for _, jobs := range []int{1, 8} {
+		d := newDiffer(t.Context(), keyedView(t, 2, 128, old), keyedView(t, 3, 128, now), Options{Jobs: jobs, TempDir: t.TempDir() + "/not there", Ignore: rescaled})
+		d.memory = 1 << 10
+		var temp *tally.TempError
+		if _, err := d.run(); !errors.As(err, &temp) {
+			t.Errorf("%d jobs: %v", jobs, err)
 		}
 	}
 }
