@@ -14,11 +14,13 @@ type Options struct {
 	// larger unit runs alone. 0 bounds only their number, which is enough if results
 	// are small.
 	Bytes int64
+	// Ahead is the number of units that are started and not merged, at most; less than
+	// twice the number of jobs means that.
+	Ahead int
 }
 
 // Run runs units on o.Jobs goroutines and calls merge with the result and the
-// error of each, in the order of units, from the goroutine that called Run. At
-// most 2*o.Jobs units are started and not merged.
+// error of each, in the order of units, from the goroutine that called Run.
 //
 // An error of a unit does not end the work unless merge returns an error. When
 // merge returns an error or ctx ends, the context of the running units is
@@ -54,7 +56,7 @@ func Run[R any](ctx context.Context, o Options, units iter.Seq[Unit], run func(c
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	started := 0
+	started, ahead := 0, max(o.Ahead, 2*jobs)
 	var pending []*task
 	var bytes int64
 	first := func() error {
@@ -66,7 +68,7 @@ func Run[R any](ctx context.Context, o Options, units iter.Seq[Unit], run func(c
 	}
 	for u := range units {
 		n := u.Size()
-		for len(pending) > 0 && (len(pending) >= 2*jobs || o.Bytes > 0 && bytes+n > o.Bytes) {
+		for len(pending) > 0 && (len(pending) >= ahead || o.Bytes > 0 && bytes+n > o.Bytes) {
 			if err := first(); err != nil {
 				return err
 			}
