@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -36,9 +37,9 @@ type entriesResult struct {
 // reason is why the entries of a state are not checked.
 type reason struct{ state, why string }
 
-// merged merges the results of the units of a handle, by what they begin with, in the
+// joined merges the results of the units of a handle, by what they begin with, in the
 // order of the file.
-func merged(byFirst map[int64]*entriesResult) *entriesResult {
+func joined(byFirst map[int64]*entriesResult) *entriesResult {
 	sum := &entriesResult{}
 	for _, first := range slices.Sorted(maps.Keys(byFirst)) {
 		sum.merge(byFirst[first])
@@ -173,7 +174,7 @@ func (v *verifier) deep(reports []*handleReport) error {
 	for _, r := range keyedReports {
 		var sum *entriesResult
 		if p := parts[r.unit.Handle]; p != nil {
-			sum = merged(p)
+			sum = joined(p)
 		}
 		if err := r.deepFindings(v.ctx, sum); err != nil {
 			return err
@@ -273,6 +274,28 @@ type deepCheck struct {
 	// The part of an entry that was decoded last: only that it can be decoded matters.
 	arena value.Arena
 	last  value.Value
+
+	// Entries of a map share their key, and most entries their namespace, with the entry
+	// before. hashGroup is the key group of the hash code of the key.
+	key, namespace lastPart
+	hashGroup      int32
+}
+
+// lastPart is a part of the entry before.
+type lastPart struct {
+	state int
+	group int32
+	p     []byte
+}
+
+// repeats reports whether p is the same part of an entry of the same state and key group,
+// and keeps it otherwise.
+func (l *lastPart) repeats(e *format.KeyedEntry, p []byte) bool {
+	if len(p) > 0 && e.State == l.state && e.KeyGroup == l.group && bytes.Equal(p, l.p) {
+		return true
+	}
+	l.state, l.group, l.p = e.State, e.KeyGroup, append(l.p[:0], p...)
+	return false
 }
 
 func (d *deepCheck) progress(n int) {
@@ -342,8 +365,12 @@ func (d *deepCheck) entry(e *format.KeyedEntry, hasValue bool) error {
 		d.notDecoded(e, c.Why)
 	}
 	d.arena.Reset()
-	err := d.decode(e, "key", c.Key, e.Key)
-	if err == nil {
+	var err error
+	sameKey := d.key.repeats(e, e.Key)
+	if !sameKey {
+		err = d.decode(e, "key", c.Key, e.Key)
+	}
+	if err == nil && !d.namespace.repeats(e, e.Namespace) {
 		err = d.decode(e, "namespace", c.Namespace, e.Namespace)
 	}
 	if err == nil {
@@ -353,7 +380,7 @@ func (d *deepCheck) entry(e *format.KeyedEntry, hasValue bool) error {
 		err = d.decode(e, "value", c.Value, e.Value)
 	}
 	if err == nil {
-		err = d.placed(c, e)
+		err = d.placed(c, e, sameKey)
 	}
 	return err
 }
@@ -377,8 +404,9 @@ func (d *deepCheck) notDecoded(e *format.KeyedEntry, why error) {
 	d.result.notDecoded = addReason(d.result.notDecoded, reason{d.names[e.State], why.Error()})
 }
 
-// placed compares the key group of an entry with the hash code of its key.
-func (d *deepCheck) placed(c *value.EntryCodecs, e *format.KeyedEntry) error {
+// placed compares the key group of an entry with the hash code of its key, which is the
+// key of the entry before if sameKey is set.
+func (d *deepCheck) placed(c *value.EntryCodecs, e *format.KeyedEntry, sameKey bool) error {
 	if e.Key == nil {
 		return nil
 	}
@@ -388,14 +416,17 @@ func (d *deepCheck) placed(c *value.EntryCodecs, e *format.KeyedEntry) error {
 		}
 		return nil
 	}
-	hash, err := c.KeyHash(e.Key)
-	if err != nil {
-		return format.At(err, "key group %d/state %q/key", e.KeyGroup, d.names[e.State])
+	if !sameKey {
+		hash, err := c.KeyHash(e.Key)
+		if err != nil {
+			return format.At(err, "key group %d/state %q/key", e.KeyGroup, d.names[e.State])
+		}
+		d.hashGroup = format.KeyGroupOfHash(hash, d.place.Operator.MaxParallelism)
 	}
 	d.result.hashed++
-	if g := format.KeyGroupOfHash(hash, d.place.Operator.MaxParallelism); g != e.KeyGroup {
+	if d.hashGroup != e.KeyGroup {
 		if d.result.misplaced++; d.result.example == "" {
-			d.result.example = fmt.Sprintf("a key of state %q is in key group %d instead of %d", d.names[e.State], e.KeyGroup, g)
+			d.result.example = fmt.Sprintf("a key of state %q is in key group %d instead of %d", d.names[e.State], e.KeyGroup, d.hashGroup)
 		}
 	}
 	return nil
