@@ -41,6 +41,9 @@ type KeyedSelection struct {
 	Groups KeyGroupRange // within the range of the handle; empty: all
 	States []int         // indexes in the schema; nil: all
 	Key    []byte        // one key; nil: all
+	// Whole asks for entries that are not split, where a codec has Stored: of these only
+	// State, KeyGroup, Stored and Value are set. It does not apply with Key.
+	Whole bool
 }
 
 // Has reports whether the entry is selected.

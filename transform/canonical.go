@@ -105,7 +105,7 @@ func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *form
 	k, err := describeKeyed(ctx, in, op, rawStays)
 	out, entries := op, int64(0)
 	if err == nil {
-		out, entries, err = k.rebuild(ctx, keyedRebuild{atOnce: true, jobs: jobs})
+		out, entries, err = k.rebuild(ctx, keyedRebuild{jobs: jobs})
 	}
 	if errors.Is(err, format.ErrUnsupported) {
 		for range handles {

@@ -22,6 +22,9 @@ type DropOptions struct {
 	Channels bool
 	// Empty removes operators without any state.
 	Empty bool
+	// Jobs is the number of subtasks whose keyed state is built at once; 0 means one per
+	// processor.
+	Jobs int
 }
 
 // whole reports whether whole operators are removed.
@@ -162,7 +165,7 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 func (d *DropReport) keyed(ctx context.Context, k *keyedOperator, o DropOptions) (*format.Operator, error) {
 	touches := byName(o.States.Match)
 	rebuild := func(count bool) (*format.Operator, int64, error) {
-		return k.rebuild(ctx, keyedRebuild{touches: touches, aligned: o.Channels, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
+		return k.rebuild(ctx, keyedRebuild{touches: touches, aligned: o.Channels, jobs: o.Jobs, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
 			return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) { return s, !touches(s) }, count: count}, nil
 		}})
 	}

@@ -17,6 +17,9 @@ type ExpireOptions struct {
 	// the job reads the state. Both are required.
 	TTL time.Duration
 	At  time.Time
+	// Jobs is the number of subtasks whose keyed state is built at once; 0 means one per
+	// processor.
+	Jobs int
 }
 
 // Expire removes the entries of keyed states whose time to live had ended: of lists the
@@ -43,7 +46,7 @@ func Expire(ctx context.Context, in format.View, o ExpireOptions) (format.View, 
 			}
 		}
 		touches := func(st format.KeyedState) bool { return hasTTL[st.Name] && o.States.Match(st.Name.String()) }
-		return keyedRebuild{touches: touches, lossy: true, edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
+		return keyedRebuild{touches: touches, lossy: true, jobs: o.Jobs, edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
 			expired := func(e *format.KeyedEntry) ([]byte, bool, error) {
 				if c := &codecs[s][e.State]; c.TTL && o.States.Match(s.schema.States[e.State].Name.String()) {
 					v, left, err := c.Expire(e.Value, until)

@@ -192,7 +192,7 @@ func (o *FilterOptions) keyed(ctx context.Context, in format.View, r *FilterRepo
 		return o.States.Match(st.Name.String()) && (o.Keyed == nil || o.Keyed(st))
 	}
 	sp, names, err := r.rebuildKeyed(ctx, in, o.Operators, func(k *keyedOperator) (keyedRebuild, error) {
-		return keyedRebuild{touches: wanted, lossy: true, atOnce: true, jobs: o.Jobs, edit: func(sub *format.Subtask, s *keyedSource) (keyedEdit, error) {
+		return keyedRebuild{touches: wanted, lossy: true, jobs: o.Jobs, edit: func(sub *format.Subtask, s *keyedSource) (keyedEdit, error) {
 			keep, err := o.KeepEntries(FilterHandle{Operator: k.op, Subtask: sub, Handle: s.handle, Codec: s.codec, Schema: s.schema})
 			if err != nil {
 				return keyedEdit{}, &keepError{err}

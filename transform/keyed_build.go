@@ -351,7 +351,8 @@ func (m *keyedMerge) start(s *keyedSource) error {
 	if s.groups.Count <= 0 {
 		return nil
 	}
-	sel := format.KeyedSelection{Groups: s.groups, States: []int{}}
+	// The second pass writes stored keys that the first one has split.
+	sel := format.KeyedSelection{Groups: s.groups, States: []int{}, Whole: !m.ask && s.edit.change == nil}
 	for i, to := range s.to {
 		if to >= 0 || m.ask && s.edit.count {
 			sel.States = append(sel.States, i)

@@ -128,10 +128,9 @@ type keyedRebuild struct {
 	aligned bool
 	// lossy says that entries change only by being removed: what loses none stays as it is.
 	lossy bool
-	// atOnce is set if the edits of several subtasks can run at once, jobs of them; 0
-	// means one per processor.
-	atOnce bool
-	jobs   int
+	// jobs is the number of subtasks that are built at once: 1 if their edits share
+	// something, 0 means one per processor.
+	jobs int
 }
 
 // lost reports whether the first pass removed something of sources.
@@ -206,8 +205,8 @@ type builtSubtask struct {
 
 // buildAll builds the subtasks that change or are not canonical.
 func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched map[*format.Subtask]bool) (map[*format.Subtask]builtSubtask, error) {
-	var units []work.Unit
-	for i, sub := range k.op.Subtasks {
+	var build []*format.Subtask
+	for _, sub := range k.op.Subtasks {
 		sources := k.sources[sub]
 		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
 			continue
@@ -221,22 +220,31 @@ func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched ma
 				return nil, format.At(err, "subtask %d", sub.Index)
 			}
 		}
-		units = append(units, work.Unit{Handle: work.Handle{Subtask: i}})
+		build = append(build, sub)
 	}
-	jobs := 1
-	if r.atOnce {
-		jobs = r.jobs
+	all := make(map[*format.Subtask]builtSubtask, len(build))
+	err := eachSubtask(ctx, r.jobs, build, func(ctx context.Context, i int) (b builtSubtask, err error) {
+		b.subtask, b.entries, err = k.build(ctx, build[i], k.sources[build[i]])
+		return b, format.At(err, "subtask %d", build[i].Index)
+	}, func(i int, b builtSubtask) { all[build[i]] = b })
+	return all, err
+}
+
+// eachSubtask builds subtasks, jobs of them at once, and calls done with each in order, up
+// to the first error.
+func eachSubtask(ctx context.Context, jobs int, subs []*format.Subtask, build func(ctx context.Context, i int) (builtSubtask, error), done func(i int, b builtSubtask)) error {
+	units := make([]work.Unit, len(subs))
+	for i := range units {
+		units[i].Handle.Subtask = i
 	}
-	all := make(map[*format.Subtask]builtSubtask, len(units))
-	err := work.Run(ctx, work.Options{Jobs: jobs}, slices.Values(units), func(ctx context.Context, u work.Unit) (b builtSubtask, err error) {
-		sub := k.op.Subtasks[u.Handle.Subtask]
-		b.subtask, b.entries, err = k.build(ctx, sub, k.sources[sub])
-		return b, format.At(err, "subtask %d", sub.Index)
+	return work.Run(ctx, work.Options{Jobs: jobs}, slices.Values(units), func(ctx context.Context, u work.Unit) (builtSubtask, error) {
+		return build(ctx, u.Handle.Subtask)
 	}, func(u work.Unit, b builtSubtask, err error) error {
-		all[k.op.Subtasks[u.Handle.Subtask]] = b
+		if err == nil {
+			done(u.Handle.Subtask, b)
+		}
 		return err
 	})
-	return all, err
 }
 
 // eachCount calls f with what the first pass counted of each state of each source that was

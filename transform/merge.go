@@ -334,7 +334,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 	if keyed, err = describeKeyed(ctx, in, &c, rawRefused); err != nil {
 		return nil, err
 	}
-	out, _, err := keyed.rebuild(ctx, keyedRebuild{})
+	out, _, err := keyed.rebuild(ctx, keyedRebuild{jobs: 1})
 	return out, err
 }
 

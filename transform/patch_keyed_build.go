@@ -26,6 +26,7 @@ func (p *patch) buildKeyed(ctx context.Context) (*format.Savepoint, error) {
 			return op, nil
 		}
 		r := keyedRebuild{
+			jobs:    1, // edits count in one report
 			only:    map[*format.Subtask]bool{},
 			touches: func(format.KeyedState) bool { return true },
 			edit: func(_ *format.Subtask, source *keyedSource) (keyedEdit, error) {
@@ -78,6 +79,7 @@ func (s *patchSource) insert() {
 	slices.SortFunc(s.added, func(a, b format.KeyedEntry) int { return compareEntries(&a, &b) })
 	open := s.open
 	s.open = func(ctx context.Context, src format.Source, sel format.KeyedSelection) (format.KeyedCursor, error) {
+		sel.Whole = false // entries are ordered by their parts
 		cur, err := open(ctx, src, sel)
 		if err != nil {
 			return nil, err

@@ -18,6 +18,9 @@ type RenameOptions struct {
 	Operators format.Selector
 	// States are the new names of operator states and keyed states, by the old ones.
 	States map[string]string
+	// Jobs is the number of subtasks whose keyed state is built at once; 0 means one per
+	// processor.
+	Jobs int
 }
 
 // RenameReport describes what Rename changed.
@@ -181,7 +184,7 @@ func (r *RenameReport) states(ctx context.Context, v format.View, o RenameOption
 		}
 		out := op
 		if k := keyed[op]; k != nil {
-			if out, err = r.keyed(ctx, k, o.States); err != nil {
+			if out, err = r.keyed(ctx, k, o.States, o.Jobs); err != nil {
 				return nil, err
 			}
 		}
@@ -210,7 +213,7 @@ func (r *RenameReport) states(ctx context.Context, v format.View, o RenameOption
 }
 
 // keyed renames keyed states of an operator.
-func (r *RenameReport) keyed(ctx context.Context, k *keyedOperator, names map[string]string) (*format.Operator, error) {
+func (r *RenameReport) keyed(ctx context.Context, k *keyedOperator, names map[string]string, jobs int) (*format.Operator, error) {
 	changes := func(name string) bool { return renamed(names, name) != name }
 	seen := map[string]bool{}
 	for _, name := range k.names() {
@@ -219,7 +222,7 @@ func (r *RenameReport) keyed(ctx context.Context, k *keyedOperator, names map[st
 		}
 		seen[name] = true
 	}
-	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(changes), edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
+	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(changes), jobs: jobs, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
 		return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) {
 			if from := s.Name.String(); changes(from) {
 				s.Name = format.NewText(names[from])

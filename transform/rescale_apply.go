@@ -257,8 +257,11 @@ func (p *RescalePlan) keyed(ctx context.Context, plan *OperatorPlan, subs, old [
 
 // buildKeyed builds the keyed state of the new subtasks, raw timers included.
 func (p *RescalePlan) buildKeyed(ctx context.Context, plan *OperatorPlan, subs, old []*format.Subtask) error {
-	for i, sub := range subs {
+	plan.Built = true
+	return eachSubtask(ctx, p.o.Jobs, subs, func(ctx context.Context, i int) (b builtSubtask, err error) {
+		sub := *subs[i]
 		sub.ManagedKeyed, sub.RawKeyed = nil, nil
+		b.subtask = &sub
 		var sources []*keyedSource
 		var groups format.KeyGroupRange
 		for _, k := range plan.Keyed {
@@ -266,7 +269,7 @@ func (p *RescalePlan) buildKeyed(ctx context.Context, plan *OperatorPlan, subs, 
 			for _, piece := range k.Subtasks[i].Pieces {
 				s, err := keyedSourceOf(ctx, p.in, plan.Operator, keyedOf(old[piece.Old], k.Raw), piece.Groups)
 				if err != nil {
-					return format.At(format.At(err, "%v", slotOf(k.Raw)), "subtask %d", piece.Old)
+					return b, format.At(format.At(err, "%v", slotOf(k.Raw)), "subtask %d", piece.Old)
 				}
 				if k.Raw && len(s.schema.States) == 0 {
 					continue
@@ -275,19 +278,18 @@ func (p *RescalePlan) buildKeyed(ctx context.Context, plan *OperatorPlan, subs, 
 			}
 		}
 		if len(sources) == 0 {
-			continue
+			return b, nil
 		}
 		h, n, err := buildKeyed(ctx, p.in.Source, sources[0].codec, groups, sources)
-		if err != nil {
-			return format.At(err, "%v", format.SlotManagedKeyed)
-		}
 		if h != nil {
 			sub.ManagedKeyed = h
 		}
-		plan.Entries += n
-	}
-	plan.Built = true
-	return nil
+		b.entries = n
+		return b, format.At(err, "%v", format.SlotManagedKeyed)
+	}, func(i int, b builtSubtask) {
+		subs[i] = b.subtask
+		plan.Entries += b.entries
+	})
 }
 
 // keyedStates sets the keyed state of the new subtasks.

@@ -58,6 +58,9 @@ type RescaleOptions struct {
 	// Keyed is what Apply does with an operator whose keyed state cannot be moved to
 	// the new subtasks as it is stored.
 	Keyed KeyedPolicy
+	// Jobs is the number of new subtasks whose keyed state Apply builds at once; 0 means
+	// one per processor.
+	Jobs int
 }
 
 // RescalePlan describes what each new subtask is assigned.

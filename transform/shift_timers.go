@@ -58,7 +58,7 @@ func ShiftTimers(ctx context.Context, in format.View, o ShiftTimersOptions) (for
 		if by == 0 {
 			timers = func(format.KeyedState) bool { return false }
 		}
-		return keyedRebuild{touches: timers, edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
+		return keyedRebuild{touches: timers, jobs: 1, edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
 			states := make([]*TimersShifted, len(s.schema.States))
 			for i, st := range s.schema.States {
 				if !timers(st) {

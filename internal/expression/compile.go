@@ -370,6 +370,17 @@ func (c *compiler) comparison(n *comparison) test {
 		}
 	}
 	left, right, op, pos := all[0].eval, all[1].eval, ops[0], n.places[0]
+	if k := all[1].value; all[1].constant && k.Kind() == value.KindString {
+		text := k.Text()
+		if i, ok := c.slot(n.operands[0]); ok {
+			return func(v *Vars) (bool, *Error) {
+				if a := &v.Values[i]; a.Kind() == value.KindString {
+					return op.holds(strings.Compare(a.Text(), text)), nil
+				}
+				return op.of(v, v.Values[i], k, pos)
+			}
+		}
+	}
 	if k := all[1].value; all[1].constant && k.Kind() == value.KindInt {
 		number := k.Int()
 		if i, ok := c.slot(n.operands[0]); ok {

@@ -19,16 +19,17 @@ type Options struct {
 	Ahead int
 }
 
-// Run runs units on o.Jobs goroutines and calls merge with the result and the
-// error of each, in the order of units, from the goroutine that called Run.
+// Run runs units, a [Unit] or another part of a job, on o.Jobs goroutines and calls
+// merge with the result and the error of each, in the order of units, from the
+// goroutine that called Run. That goroutine also takes the units from the sequence.
 //
 // An error of a unit does not end the work unless merge returns an error. When
 // merge returns an error or ctx ends, the context of the running units is
 // cancelled, and Run returns the error after they ended. With one job, a unit is
 // started after the previous one was merged.
-func Run[R any](ctx context.Context, o Options, units iter.Seq[Unit], run func(ctx context.Context, u Unit) (R, error), merge func(u Unit, r R, err error) error) error {
+func Run[U interface{ Size() int64 }, R any](ctx context.Context, o Options, units iter.Seq[U], run func(ctx context.Context, u U) (R, error), merge func(u U, r R, err error) error) error {
 	type task struct {
-		u    Unit
+		u    U
 		r    R
 		err  error
 		done chan struct{}

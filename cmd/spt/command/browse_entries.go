@@ -101,8 +101,8 @@ func (p *entryPage) close() {
 }
 
 func (p *entryPage) closeReader() {
-	if p.reader != nil && p.reader.cur != nil {
-		_ = p.reader.cur.Close() // nothing was written
+	if p.reader != nil {
+		p.reader.scan.close()
 	}
 	p.reader = nil
 }
@@ -123,8 +123,7 @@ func (p *entryPage) open(m entryMark) {
 		groups = groups.Intersect(format.KeyGroupRange{First: m.group, Count: format.MaxKeyGroups})
 	}
 	p.reader = newEntryReader(p.ctx, p.c, part, groups)
-	p.reader.once = true
-	p.now.whole = len(p.reader.passes) > 1 // key groups come again in each pass
+	p.now.whole = len(p.reader.scan.passes) > 1 // key groups come again in each pass
 }
 
 // next reads the next entry into it, or returns io.EOF. broken is why it, or what follows

@@ -105,33 +105,63 @@ func (f *catFilter) another() *catFilter {
 	return &c
 }
 
+// holds reports whether the expression is true for an element or entry.
 func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
-	values := f.vars.Values
 	if f.part != it.part {
-		f.part = it.part
-		values[catOperator], values[catID] = value.String(st.label), value.String(st.op.ID.String())
-		values[catStateName], values[catKind] = value.String(st.name), value.String(st.kind)
-		values[catSubtask] = value.Int(int64(it.part.subtask))
-		// Maps of Go programs have the fields that are set: what one lacks, another may have.
-		f.vars.OpenRecords = it.part.openRecords()
+		f.turn(st, it.part)
 	}
-	if it.keyed != nil {
-		values[catStateName], values[catKind] = value.String(st.name), value.String(st.kind)
-	}
-	values[catIndex], values[catSize] = value.Int(it.index), value.Int(it.size())
-	values[catValue], values[catKey] = it.value, it.key
-	values[catKeyGroup], values[catNamespace], values[catUserKey], values[catTime], values[catTTL] = value.Null(), value.Null(), value.Null(), value.Null(), value.Null()
-	if k := it.keyed; k != nil {
-		values[catKeyGroup], values[catNamespace], values[catUserKey], values[catTTL] = value.Int(int64(k.KeyGroup)), k.Namespace.Value, k.UserKey.Value, k.TTL()
-		if k.Timer {
-			values[catTime] = value.Int(k.Time)
-		}
-	}
+	f.set(st, it)
 	ok, err := f.program.Eval(&f.vars)
 	if err != nil {
 		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, %s", c.env.misfit(err), ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.position()), f.hint}
 	}
 	return ok != f.invert, nil
+}
+
+// turn sets what the elements of a part have in common, and to null what they lack.
+func (f *catFilter) turn(st *catState, part *catPart) {
+	f.part = part
+	values := f.vars.Values
+	clear(values)
+	values[catOperator], values[catID] = value.String(st.label), value.String(st.op.ID.String())
+	values[catStateName], values[catKind] = value.String(st.name), value.String(st.kind)
+	values[catSubtask] = value.Int(int64(part.subtask))
+	// Maps of Go programs have the fields that are set: what one lacks, another may have.
+	f.vars.OpenRecords = part.openRecords()
+}
+
+// set sets what an element has of what the expression uses.
+func (f *catFilter) set(st *catState, it *catItem) {
+	p, values := f.program, f.vars.Values
+	values[catIndex], values[catSize] = value.Int(it.index), value.Int(it.size())
+	if p.Uses(catKey) {
+		values[catKey] = it.key
+	}
+	if p.Uses(catValue) {
+		values[catValue] = it.value
+	}
+	k := it.keyed
+	if k == nil {
+		return
+	}
+	values[catKeyGroup] = value.Int(int64(k.KeyGroup))
+	if p.Uses(catStateName) || p.Uses(catKind) {
+		values[catStateName], values[catKind] = value.String(st.name), value.String(st.kind)
+	}
+	if p.Uses(catNamespace) {
+		values[catNamespace] = k.Namespace.Value
+	}
+	if p.Uses(catUserKey) {
+		values[catUserKey] = k.UserKey.Value
+	}
+	if p.Uses(catTTL) {
+		values[catTTL] = k.TTL()
+	}
+	if p.Uses(catTime) {
+		if values[catTime] = value.Null(); k.Timer {
+			values[catTime] = value.Int(k.Time)
+		}
+	}
 }
 
 // openRecords reports whether records have the fields that are set, as maps of Go

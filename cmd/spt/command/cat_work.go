@@ -27,8 +27,8 @@ type catBatch struct {
 	lines   *catLines // instead of items: they as JSON
 	unknown []string  // why values are not decoded; at most one
 	next    int64     // entry of a map that follows; 0: nothing follows
-	// rest is the reader of the entries of keyed state that follow; nil: none do.
-	rest  *entryReader
+	// rest is the scan of the entries of keyed state that follow; nil: none do.
+	rest  *entryScan
 	notes []entryNote // of keyed state: why values are not decoded
 }
 
@@ -79,7 +79,7 @@ func (c *catter) each(ctx context.Context, states []*catState, f func(*catState,
 			k++
 		}
 		if parts[k].keyed != nil {
-			return c.entries(readers, parts[k], b, err, f)
+			return c.entries(ctx, o, readers, parts[k], b, err, f)
 		}
 		say(of[k], b.unknown)
 		if err := readers.print(b.lines); err != nil {
@@ -114,18 +114,20 @@ func (c *catter) each(ctx context.Context, states []*catState, f func(*catState,
 
 // catReaders are readers of units: one runs at most one unit at a time.
 type catReaders struct {
-	c    *catter
+	c    *catter // prints, and changes while others read
+	base catter  // which readers are copies of
 	free chan *catter
 	// lines prints elements as JSON; nil: they are kept as items.
-	lines  func(p []byte, n int64) error
-	unused sync.Pool // of *catLines
+	lines   func(p []byte, n int64) error
+	unused  sync.Pool // of *catLines
+	batches sync.Pool // of *entryBatch
 
 	mu   sync.Mutex
-	open map[*entryReader]bool // that have a rest, or are in use
+	open map[*entryScan]bool // that have a rest, or are in use
 }
 
 func (c *catter) readers(lines func(p []byte, n int64) error) *catReaders {
-	return &catReaders{c: c, lines: lines, free: make(chan *catter, 64)}
+	return &catReaders{c: c, base: *c, lines: lines, free: make(chan *catter, 64)}
 }
 
 // catLines are elements as JSON, one after another.
@@ -142,7 +144,7 @@ func (r *catReaders) newLines() *catLines {
 	}
 	l, ok := r.unused.Get().(*catLines)
 	if !ok {
-		l = &catLines{w: report.NewCatEncoder(r.c.shown())}
+		l = &catLines{w: report.NewCatEncoder(r.base.shown())}
 	}
 	l.text, l.n = l.text[:0], 0
 	return l
@@ -176,7 +178,8 @@ func (r *catReaders) print(l *catLines) error {
 	return r.lines(l.text, l.n)
 }
 
-// run reads one unit, but of a map no more than a piece. What it read before an
+// run reads one unit, but of a map no more than a piece, and of
+// keyed state no more than a batch. What it read before an
 // error comes with the error.
 func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err error) {
 	if u.Handle.Slot == format.SlotManagedKeyed || u.Handle.Slot == format.SlotRawKeyed {
@@ -253,7 +256,7 @@ func (r *catReaders) take() (*catter, error) {
 		return c, nil
 	default:
 	}
-	c := *r.c
+	c := r.base
 	c.unknown = nil
 	if c.filter != nil {
 		c.filter = c.filter.another()

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -21,7 +24,7 @@ import (
 // TestCatJobs: what cat prints, and on which errors it ends, is the same for any
 // number of jobs.
 func TestCatJobs(t *testing.T) {
-	dirs := append(testenv.Snapshots(t), bigSavepoint(t, 2))
+	dirs := append(testenv.Snapshots(t), bigKeyed(t, 9_000), bigSavepoint(t, 2))
 	hostile, err := filepath.Glob("../../../testdata/hostile/*")
 	if err != nil || len(hostile) == 0 {
 		t.Fatal(hostile, err)
@@ -29,7 +32,7 @@ func TestCatJobs(t *testing.T) {
 	compared, bytesOf, failed := 0, 0, 0
 	for i, dir := range append(dirs, hostile...) {
 		for k, args := range [][]string{{}, {"-o", "json"}, {"--distinct"}, {"--stats"}, {"--where", "index % 3 == 1"}, {"-o", "csv", "--raw"}, {"--limit", "5000"}, {"-o", "table"}} {
-			if dir != dirs[len(dirs)-1] && k > 0 && i%8 != k { // each mode with some of them
+			if i != len(dirs)-1 && i != len(dirs)-2 && k > 0 && i%8 != k { // each mode with some of them
 				continue
 			}
 			var want string
@@ -53,6 +56,76 @@ func TestCatJobs(t *testing.T) {
 	t.Logf("%d runs compared, %d bytes, %d that failed", compared, bytesOf, failed)
 	if compared == 0 || bytesOf == 0 || failed == 0 {
 		t.Error("too little was compared")
+	}
+}
+
+// bigKeyed writes a savepoint with a value for each of n keys, in three key groups of one
+// subtask, so that each has several batches.
+func bigKeyed(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var rows strings.Builder
+	for i := range n {
+		fmt.Fprintf(&rows, `{"operator": "many", "state": "value", "key": "user-%05d", "value": %d}`+"\n", i, i)
+	}
+	plan := `{"flink": "2.0", "operators": [{"uid": "many", "parallelism": 1, "max_parallelism": 3, "key": "string", "keyed": [{"name": "value", "kind": "value", "type": "long"}]}]}`
+	for name, text := range map[string]string{"rows.jsonl": rows.String(), "plan.yaml": plan} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(dir, "many")
+	if code, _, errs := runAll(t, []string{"create", out, "--plan", filepath.Join(dir, "plan.yaml"), "--from", filepath.Join(dir, "rows.jsonl")}); code != 0 {
+		t.Fatal(code, errs)
+	}
+	return out
+}
+
+// cat runs cat, which must exit with a code, and returns what it prints.
+func cat(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	code, out, errs := runAll(t, append([]string{"cat"}, args...))
+	if code != want {
+		t.Fatalf("cat %q: exit %d, expected %d: %s", args, code, want, errs)
+	}
+	return out
+}
+
+// TestCatEntriesInBatches: every entry of key groups of many batches is printed once, also
+// with a limit, and errors come after the entries before them.
+func TestCatEntriesInBatches(t *testing.T) {
+	const n = 9_000
+	dir := bigKeyed(t, n)
+	for _, jobs := range []string{"1", "2", "8"} {
+		var values []int
+		var lines []string
+		for line := range strings.Lines(cat(t, 0, dir, "--jobs", jobs)) {
+			var e struct {
+				Key   string
+				Value int
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil || e.Key != fmt.Sprintf("user-%05d", e.Value) {
+				t.Fatalf("%s: %v", line, err)
+			}
+			values, lines = append(values, e.Value), append(lines, line)
+		}
+		first := strings.Join(lines[:min(len(lines), 5000)], "")
+		slices.Sort(values)
+		if len(values) != n || values[0] != 0 || values[n-1] != n-1 || len(slices.Compact(values)) != n {
+			t.Errorf("%s jobs: %d values", jobs, len(values))
+		}
+		if got := cat(t, 0, dir, "--jobs", jobs, "--limit", "5000"); got != first {
+			t.Errorf("%s jobs: the first 5000 are others", jobs)
+		}
+		if got := strings.Count(cat(t, 0, dir, "--jobs", jobs, "--where", "value % 3 == 0"), "\n"); got != n/3 {
+			t.Errorf("%s jobs: %d of %d values, expected a third", jobs, got, n)
+		}
+		// The expression fails at one value: what is in front of it was printed.
+		at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"user-04500"`) })
+		got := cat(t, exitUsage, dir, "--jobs", jobs, "--where", "5 % (value - 4500) < 9")
+		if at < batchEntries || got != strings.Join(lines[:at], "") {
+			t.Errorf("%s jobs: %d lines before an error at line %d", jobs, strings.Count(got, "\n"), at)
+		}
 	}
 }
 

@@ -203,7 +203,7 @@ func (o *diffOptions) compare(ctx context.Context, env *Env, in compared, read f
 		return nil, err
 	}
 	elements := diffElements{env: env, snaps: snaps, inputs: inputs, values: map[valuesOf]reader.Values{}}
-	entries := diffEntries{env: env, snaps: snaps, readers: map[format.KeyedHandle]*entryReader{}}
+	entries := diffEntries{env: env, snaps: snaps, decoders: map[format.KeyedHandle]*entryDecoder{}}
 	return env.run.NewDiff(d, report.DiffInput{Paths: in.paths, Snapshots: snaps, Ignored: o.ignore, Verbose: o.verbose,
 		Element: func(side int, c diff.ElementChange) (string, string, error) { return elements.read(ctx, side, c) },
 		Entry:   func(side int, at *diff.KeyedAt) (*report.CatItem, error) { return entries.read(ctx, side, at) },

@@ -113,15 +113,15 @@ func (r *diffElements) valuesOf(ctx context.Context, side int, c diff.ElementCha
 
 // diffEntries decodes entries of keyed state that differ.
 type diffEntries struct {
-	env     *Env
-	snaps   [2]*reader.Snapshot
-	readers map[format.KeyedHandle]*entryReader
+	env      *Env
+	snaps    [2]*reader.Snapshot
+	decoders map[format.KeyedHandle]*entryDecoder
 }
 
 // read returns an entry as cat prints it.
 func (r *diffEntries) read(ctx context.Context, side int, at *diff.KeyedAt) (*report.CatItem, error) {
-	e := r.readers[at.Handle]
-	if e == nil {
+	d := r.decoders[at.Handle]
+	if d == nil {
 		h := &keyedHandle{place: at.Place, h: at.Handle}
 		c := &catter{env: r.env, snap: r.snaps[side]}
 		if c.describe(ctx, h); h.err != nil {
@@ -129,14 +129,14 @@ func (r *diffEntries) read(ctx context.Context, side int, at *diff.KeyedAt) (*re
 		}
 		var names []string
 		parts := keyedParts(c.keyedStates(at.Operator, []*keyedHandle{h}, &names))
-		e = &entryReader{c: c, part: parts[0], noted: make([]bool, len(h.schema.States))}
-		r.readers[at.Handle] = e
+		d = &entryDecoder{c: c, part: parts[0]}
+		r.decoders[at.Handle] = d
 	}
 	var it catItem
-	if err := e.decode(&it, &at.Entry); err != nil {
+	if err := d.decode(&it, &at.Entry); err != nil {
 		return nil, readable(err)
 	}
-	item := it.shown(e.part.keyed.states[at.Entry.State])
+	item := it.shown(d.part.keyed.states[at.Entry.State])
 	item.Subtask = at.Subtask.Index
 	return &item, nil
 }

@@ -78,7 +78,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
-	d := transform.DropOptions{Operators: selectorOf(snap.Operators, chosen), Coordinators: o.coordinators, Channels: o.channels, Empty: o.empty}
+	d := transform.DropOptions{Operators: selectorOf(snap.Operators, chosen), Coordinators: o.coordinators, Channels: o.channels, Empty: o.empty, Jobs: env.readJobs(snap)}
 	if len(o.states) > 0 {
 		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err

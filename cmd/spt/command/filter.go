@@ -268,7 +268,7 @@ func (o *filterOptions) expire(ctx context.Context, env *Env, snap *reader.Snaps
 	stop := env.reading("reading", nil)
 	defer stop()
 	v, done, err := transform.Expire(ctx, snap.View(), transform.ExpireOptions{
-		Operators: selectorOf(snap.Operators, chosen), States: o.states, TTL: time.Duration(o.ttl), At: o.at.Time,
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, TTL: time.Duration(o.ttl), At: o.at.Time, Jobs: env.readJobs(snap),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -116,24 +116,26 @@ func (a *entryAskers) of(e transform.FilterHandle) (func(*format.KeyedEntry) (bo
 	part := &catPart{place: place, subtask: e.Subtask.Index, state: work.All, keyed: read}
 	c := *a.c
 	c.unknown, c.filter = nil, c.filter.another()
-	asker := &entryAsker{r: &entryReader{c: &c, ctx: a.ctx, part: part, once: true, noted: make([]bool, len(read.states))}}
-	asker.r.arena.Views = true // an entry is decided before the next one is read
+	asker := &entryAsker{dec: entryDecoder{c: &c, part: part, once: true}}
+	asker.dec.arena.Views = true // an entry is decided before the next one is read
 	return asker.keep, nil
 }
 
 // entryAsker answers for the entries of one handle.
-type entryAsker struct{ r *entryReader }
+type entryAsker struct {
+	dec entryDecoder
+	it  catItem
+}
 
 func (a *entryAsker) keep(e *format.KeyedEntry) (bool, error) {
-	var it catItem
-	c, part := a.r.c, a.r.part
+	c, part := a.dec.c, a.dec.part
 	st := part.keyed.states[e.State]
-	err := a.r.decode(&it, e)
+	err := a.dec.decode(&a.it, e)
 	if err == nil {
-		err = c.entryDecoded(st, &it, part.keyed.codecs[e.State].Why)
+		err = c.entryDecoded(st, &a.it, part.keyed.codecs[e.State].Why)
 	}
 	if err != nil {
 		return false, format.At(readable(err), "%v", part.place)
 	}
-	return c.filter.holds(c, st, &it)
+	return c.filter.holds(c, st, &a.it)
 }

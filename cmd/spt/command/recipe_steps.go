@@ -167,7 +167,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 		}
 	}
 	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
-		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), Keyed: keyedPolicies[s.keyed],
+		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), Keyed: keyedPolicies[s.keyed], Jobs: env.readJobs(snap),
 	})
 	if err != nil {
 		return nil, nil, err

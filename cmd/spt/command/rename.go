@@ -109,7 +109,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		}
 		uids[ops[0].ID.String()] = pair[1]
 	}
-	opts := transform.RenameOptions{UIDs: uids}
+	opts := transform.RenameOptions{UIDs: uids, Jobs: env.readJobs(snap)}
 	if len(o.statePairs) > 0 {
 		chosen, err := env.chooseOperators(o.operators, snap.Operators)
 		if err != nil {

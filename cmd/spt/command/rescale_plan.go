@@ -29,7 +29,7 @@ func (o *rescaleOptions) plan(ctx context.Context, env *Env, snap *reader.Snapsh
 	}
 	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
 		To: o.to, From: o.from, Operators: selectorOf(picked, func(*format.Operator) bool { return true }), At: at,
-		Strategy: transform.Strategy(o.strategy), Keyed: keyedPolicies[o.keyed],
+		Strategy: transform.Strategy(o.strategy), Keyed: keyedPolicies[o.keyed], Jobs: env.readJobs(snap),
 	})
 	var limit *transform.ParallelismError
 	switch {

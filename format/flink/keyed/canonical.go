@@ -112,6 +112,9 @@ func (c *canonicalCursor) read(e *format.KeyedEntry) (bool, error) {
 	if g := groupOf(e.Stored, a.prefix); g != c.number {
 		return false, format.Errorf(format.ErrCorrupt, "a key of key group %d", g)
 	}
+	if c.sel.whole {
+		return true, nil
+	}
 	if err := a.split(e); err != nil {
 		return false, err
 	}

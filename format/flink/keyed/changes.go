@@ -241,6 +241,7 @@ func (l *changes) cursor(ctx context.Context, src format.Source, o *opened, j *j
 	if err := l.each(ctx, src, r.apply); err != nil {
 		return nil, err
 	}
+	sel.whole = false // changes are looked up by the parts of entries
 	base, err := j.cursor(ctx, src, sel)
 	if err != nil {
 		return nil, err

@@ -100,6 +100,7 @@ type selection struct {
 	first, last int32
 	states      []bool
 	key         []byte
+	whole       bool // stored keys are not split
 }
 
 func (s *selection) has(e *format.KeyedEntry) bool {
@@ -125,7 +126,7 @@ func (o *opened) entries(ctx context.Context, src format.Source, sel format.Keye
 	if sel.Groups.Count > 0 {
 		groups = groups.Intersect(sel.Groups)
 	}
-	s := selection{first: groups.First, last: groups.Last(), states: make([]bool, len(o.header.States)), key: sel.Key}
+	s := selection{first: groups.First, last: groups.Last(), states: make([]bool, len(o.header.States)), key: sel.Key, whole: sel.Whole && sel.Key == nil}
 	for i := range s.states {
 		s.states[i] = sel.States == nil || slices.Contains(sel.States, i)
 	}

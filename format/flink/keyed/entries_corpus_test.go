@@ -77,7 +77,7 @@ func rebuilt(t testing.TB, c *keyed.Codec, schema format.KeyedSchema, h format.K
 // TestEntriesOfCorpus reads the entries of every keyed handle of real snapshots, each
 // selection of them, and builds canonical state from them.
 func TestEntriesOfCorpus(t *testing.T) {
-	var n struct{ snapshots, handles, entries, groups, missing, empty, selections, rebuilt, equal, compressed int }
+	var n struct{ snapshots, handles, entries, groups, missing, empty, selections, whole, rebuilt, equal, compressed int }
 	encodings, refused := map[string]int{}, map[string]int{}
 	for _, dir := range testenv.Snapshots(t) {
 		snap := sptest.Open(t, dir)
@@ -130,6 +130,7 @@ func TestEntriesOfCorpus(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					n.whole += whole(t, where, snap.Source(), c, h, all)
 					n.selections += selections(t, where, snap.Source(), c, h, schema, all)
 					out, err := rebuilt(t, c, schema, h, all)
 					if errors.Is(err, format.ErrUnsupported) {
@@ -167,7 +168,7 @@ func TestEntriesOfCorpus(t *testing.T) {
 	for _, why := range slices.Sorted(mapKeys(refused)) {
 		t.Logf("%d handles refused: %s", refused[why], why)
 	}
-	if n.handles == 0 || n.rebuilt == 0 || n.compressed == 0 {
+	if n.handles == 0 || n.rebuilt == 0 || n.compressed == 0 || n.whole == 0 {
 		t.Error("nothing was read")
 	}
 }
@@ -202,6 +203,27 @@ func equalBytes(t *testing.T, where string, src format.Source, a, b *format.KeyG
 		return 0
 	}
 	return 1
+}
+
+// whole compares entries that are not split with those that are, and returns how many the
+// codec did not split.
+func whole(t *testing.T, where string, src format.Source, c *keyed.Codec, h format.KeyedHandle, all []format.KeyedEntry) (n int) {
+	t.Helper()
+	got, _, err := entriesOf(t, src, c, h, format.KeyedSelection{Whole: true})
+	if err != nil || len(got) != len(all) {
+		t.Errorf("%s: %d entries that are not split, expected %d: %v", where, len(got), len(all), err)
+		return 0
+	}
+	for i, e := range all {
+		if got[i].Key == nil && e.Key != nil {
+			n++
+			e = format.KeyedEntry{KeyGroup: e.KeyGroup, State: e.State, Stored: e.Stored, Value: e.Value}
+		}
+		if !sameEntry(got[i], e) || !bytes.Equal(got[i].Stored, e.Stored) {
+			t.Errorf("%s: entry %d is %v, expected %v", where, i, got[i], e)
+		}
+	}
+	return n
 }
 
 // selections compares selections of key groups, states and a key with what they are

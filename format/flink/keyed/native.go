@@ -112,6 +112,9 @@ func (c *nativeCursor) Next() (e format.KeyedEntry, err error) {
 		c.entry++
 		a := &c.access[s.state]
 		e.KeyGroup, e.State, e.Stored, e.Value = s.group, s.state, s.e.Key, s.e.Value
+		if c.sel.whole {
+			return e, nil
+		}
 		if err := a.split(&e); err != nil {
 			c.err = format.At(err, "key group %d/state %q", s.group, a.name)
 			break
