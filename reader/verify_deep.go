@@ -1,10 +1,13 @@
 package reader
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -33,6 +36,16 @@ type entriesResult struct {
 
 // reason is why the entries of a state are not checked.
 type reason struct{ state, why string }
+
+// joined merges the results of the units of a handle, by what they begin with, in the
+// order of the file.
+func joined(byFirst map[int64]*entriesResult) *entriesResult {
+	sum := &entriesResult{}
+	for _, first := range slices.Sorted(maps.Keys(byFirst)) {
+		sum.merge(byFirst[first])
+	}
+	return sum
+}
 
 // merge adds the result of a later unit.
 func (r *entriesResult) merge(o *entriesResult) {
@@ -88,7 +101,7 @@ func (v *verifier) deepUnits(r *handleReport, yield func(work.Unit) bool) bool {
 			u.First, u.Count = 0, 0 // the unit reports the error
 			return yield(u)
 		}
-		for i := range max(len(t.Live), 1) {
+		for _, i := range bySize(t.Live) {
 			u.First, u.Count = int64(i), 1
 			if !yield(u) {
 				return false
@@ -98,8 +111,26 @@ func (v *verifier) deepUnits(r *handleReport, yield func(work.Unit) bool) bool {
 	return true
 }
 
-// entryBytes is how many bytes of a handle of keyed state one unit reads, about.
-const entryBytes = 16 << 20
+// bySize returns the indexes of tables, the largest first, so that the units of a handle
+// end at about the same time; without a table the index 0.
+func bySize(tables []keyed.LiveTable) []int {
+	order := make([]int, max(len(tables), 1))
+	for i := range order {
+		order[i] = i
+	}
+	if len(tables) > 0 {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tables[b].Size, tables[a].Size) })
+	}
+	return order
+}
+
+const (
+	// entryBytes is how many bytes of a handle of keyed state one unit reads, about.
+	entryBytes = 16 << 20
+	// deepAhead is how many units may wait for a larger one before them: their results
+	// are small.
+	deepAhead = 64
+)
 
 func yieldAll(units iter.Seq[work.Unit], yield func(work.Unit) bool) bool {
 	for u := range units {
@@ -125,13 +156,15 @@ func (v *verifier) deep(reports []*handleReport) error {
 			}
 		}
 	}
-	sums := map[work.Handle]*entriesResult{}
-	err := work.Run(v.ctx, v.o.options(), units, v.check.entries, func(u work.Unit, found *entriesResult, err error) error {
-		if sums[u.Handle] == nil {
-			sums[u.Handle] = &entriesResult{}
+	parts := map[work.Handle]map[int64]*entriesResult{}
+	o := v.o.options()
+	o.Ahead = deepAhead
+	err := work.Run(v.ctx, o, units, v.check.entries, func(u work.Unit, found *entriesResult, err error) error {
+		if parts[u.Handle] == nil {
+			parts[u.Handle] = map[int64]*entriesResult{}
 		}
 		if found != nil {
-			sums[u.Handle].merge(found)
+			parts[u.Handle][u.First] = found
 		}
 		return err
 	})
@@ -139,7 +172,10 @@ func (v *verifier) deep(reports []*handleReport) error {
 		return err
 	}
 	for _, r := range keyedReports {
-		sum := sums[r.unit.Handle]
+		var sum *entriesResult
+		if p := parts[r.unit.Handle]; p != nil {
+			sum = joined(p)
+		}
 		if err := r.deepFindings(v.ctx, sum); err != nil {
 			return err
 		}
@@ -212,7 +248,7 @@ func (c *contentCheck) entries(ctx context.Context, u work.Unit) (*entriesResult
 	if err != nil {
 		return nil, err
 	}
-	d := &deepCheck{handleReport: r, groups: h.KeyGroups(), result: &entriesResult{}}
+	d := &deepCheck{handleReport: r, groups: h.KeyGroups(), result: &entriesResult{}, arena: value.Arena{Views: true}}
 	if _, ok := h.(*format.Incremental); ok {
 		err = d.table(u)
 	} else {
@@ -234,6 +270,32 @@ type deepCheck struct {
 	codecs []value.EntryCodecs
 	result *entriesResult
 	bytes  int64 // checked and not reported as progress
+
+	// The part of an entry that was decoded last: only that it can be decoded matters.
+	arena value.Arena
+	last  value.Value
+
+	// Entries of a map share their key, and most entries their namespace, with the entry
+	// before. hashGroup is the key group of the hash code of the key.
+	key, namespace lastPart
+	hashGroup      int32
+}
+
+// lastPart is a part of the entry before.
+type lastPart struct {
+	state int
+	group int32
+	p     []byte
+}
+
+// repeats reports whether p is the same part of an entry of the same state and key group,
+// and keeps it otherwise.
+func (l *lastPart) repeats(e *format.KeyedEntry, p []byte) bool {
+	if len(p) > 0 && e.State == l.state && e.KeyGroup == l.group && bytes.Equal(p, l.p) {
+		return true
+	}
+	l.state, l.group, l.p = e.State, e.KeyGroup, append(l.p[:0], p...)
+	return false
 }
 
 func (d *deepCheck) progress(n int) {
@@ -265,7 +327,7 @@ func (d *deepCheck) groupsOf(u work.Unit, h format.KeyedHandle) error {
 	}
 	sel := format.KeyedSelection{Groups: format.KeyGroupRange{First: int32(u.First), Count: int32(u.Count)}}
 	return format.EachKeyedEntry(d.ctx, src, codec, h, sel, func(e format.KeyedEntry) error {
-		return d.entry(e, true)
+		return d.entry(&e, true)
 	})
 }
 
@@ -289,43 +351,62 @@ func (d *deepCheck) table(u work.Unit) error {
 			d.result.outside++
 			return nil
 		}
-		return d.entry(e.KeyedEntry, e.Kind == rocksdb.KindPut || e.Kind == rocksdb.KindMerge)
+		return d.entry(&e.KeyedEntry, e.Kind == rocksdb.KindPut || e.Kind == rocksdb.KindMerge)
 	})
 	return err
 }
 
 // entry decodes all parts of an entry, and compares the key group of its key.
-func (d *deepCheck) entry(e format.KeyedEntry, hasValue bool) error {
+func (d *deepCheck) entry(e *format.KeyedEntry, hasValue bool) error {
 	d.result.entries++
 	d.progress(len(e.Stored) + len(e.Value))
 	c := &d.codecs[e.State]
-	name := d.names[e.State]
 	if c.Why != nil {
-		d.result.notDecoded = addReason(d.result.notDecoded, reason{name, c.Why.Error()})
+		d.notDecoded(e, c.Why)
 	}
-	parts := []struct {
-		what  string
-		codec value.Codec
-		p     []byte
-	}{{"key", c.Key, e.Key}, {"namespace", c.Namespace, e.Namespace}, {"map key", c.UserKey, e.UserKey}, {"value", c.Value, e.Value}}
-	if !hasValue {
-		parts = parts[:3]
+	d.arena.Reset()
+	var err error
+	sameKey := d.key.repeats(e, e.Key)
+	if !sameKey {
+		err = d.decode(e, "key", c.Key, e.Key)
 	}
-	for _, x := range parts {
-		if x.codec == nil || x.p == nil {
-			continue
-		}
-		if _, err := value.ReadAll(x.codec, x.p); err != nil && !errors.Is(err, format.ErrUnsupported) {
-			return format.At(err, "key group %d/state %q/%s", e.KeyGroup, name, x.what)
-		} else if err != nil {
-			d.result.notDecoded = addReason(d.result.notDecoded, reason{name, err.Error()})
-		}
+	if err == nil && !d.namespace.repeats(e, e.Namespace) {
+		err = d.decode(e, "namespace", c.Namespace, e.Namespace)
 	}
-	return d.placed(c, name, e)
+	if err == nil {
+		err = d.decode(e, "map key", c.UserKey, e.UserKey)
+	}
+	if err == nil && hasValue {
+		err = d.decode(e, "value", c.Value, e.Value)
+	}
+	if err == nil {
+		err = d.placed(c, e, sameKey)
+	}
+	return err
 }
 
-// placed compares the key group of an entry with the hash code of its key.
-func (d *deepCheck) placed(c *value.EntryCodecs, name string, e format.KeyedEntry) error {
+// decode decodes a part of an entry to its end.
+func (d *deepCheck) decode(e *format.KeyedEntry, what string, codec value.Codec, p []byte) error {
+	if codec == nil || p == nil {
+		return nil
+	}
+	switch err := value.ReadAllIn(&d.arena, codec, p, &d.last); {
+	case err == nil:
+	case errors.Is(err, format.ErrUnsupported):
+		d.notDecoded(e, err)
+	default:
+		return format.At(err, "key group %d/state %q/%s", e.KeyGroup, d.names[e.State], what)
+	}
+	return nil
+}
+
+func (d *deepCheck) notDecoded(e *format.KeyedEntry, why error) {
+	d.result.notDecoded = addReason(d.result.notDecoded, reason{d.names[e.State], why.Error()})
+}
+
+// placed compares the key group of an entry with the hash code of its key, which is the
+// key of the entry before if sameKey is set.
+func (d *deepCheck) placed(c *value.EntryCodecs, e *format.KeyedEntry, sameKey bool) error {
 	if e.Key == nil {
 		return nil
 	}
@@ -335,14 +416,17 @@ func (d *deepCheck) placed(c *value.EntryCodecs, name string, e format.KeyedEntr
 		}
 		return nil
 	}
-	hash, err := c.KeyHash(e.Key)
-	if err != nil {
-		return format.At(err, "key group %d/state %q/key", e.KeyGroup, name)
+	if !sameKey {
+		hash, err := c.KeyHash(e.Key)
+		if err != nil {
+			return format.At(err, "key group %d/state %q/key", e.KeyGroup, d.names[e.State])
+		}
+		d.hashGroup = format.KeyGroupOfHash(hash, d.place.Operator.MaxParallelism)
 	}
 	d.result.hashed++
-	if g := format.KeyGroupOfHash(hash, d.place.Operator.MaxParallelism); g != e.KeyGroup {
+	if d.hashGroup != e.KeyGroup {
 		if d.result.misplaced++; d.result.example == "" {
-			d.result.example = fmt.Sprintf("a key of state %q is in key group %d instead of %d", name, e.KeyGroup, g)
+			d.result.example = fmt.Sprintf("a key of state %q is in key group %d instead of %d", d.names[e.State], e.KeyGroup, d.hashGroup)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package reader_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -191,6 +192,7 @@ func TestVerifyDeepMisplaced(t *testing.T) {
 		{"all", func(int) bool { return true }, "warning"},
 	} {
 		var moved []format.KeyedEntry
+		count := 0
 		for i, e := range all {
 			e = e.Clone()
 			if tt.move(i) { // into the last key group of the handle, or the first
@@ -199,6 +201,7 @@ func TestVerifyDeepMisplaced(t *testing.T) {
 					to = h.Range.First
 				}
 				e.KeyGroup, e.Stored[0] = to, byte(to)
+				count++
 			}
 			moved = append(moved, e)
 		}
@@ -229,7 +232,7 @@ func TestVerifyDeepMisplaced(t *testing.T) {
 		v, found := deep(t, open(t, write(t, map[string]string{"_metadata": string(encode(t, sp))}), options()), 2)
 		got := ""
 		for _, f := range found {
-			if got = string(f.Severity); f.Code != "key-misplaced" {
+			if got = string(f.Severity); f.Code != "key-misplaced" || !strings.HasPrefix(f.Message, fmt.Sprintf("%d of %d keys ", count, len(all))) {
 				t.Errorf("%s: %+v", tt.name, f)
 			}
 		}
@@ -283,6 +286,64 @@ func TestVerifyDeepFlips(t *testing.T) {
 	}
 	if checksums != len(files) {
 		t.Errorf("%d of %d flips are reported as checksum", checksums, len(files))
+	}
+}
+
+// TestVerifyDeepOrder: what is wrong with tables is found in the order of the database,
+// whatever their sizes and the number of jobs.
+func TestVerifyDeepOrder(t *testing.T) {
+	dir := copied(t, filepath.Dir(testenv.Fixture(t, "sp-003")))
+	at := filepath.Join(dir, "chk-3")
+	snap := open(t, at, options())
+	var want, sizes []string
+	for _, op := range snap.Operators {
+		for _, sub := range op.Subtasks {
+			h, ok := sub.ManagedKeyed.(*format.Incremental)
+			if !ok {
+				continue
+			}
+			codec := &flinkkeyed.Codec{MaxParallelism: op.MaxParallelism}
+			tables, err := codec.OpenTables(ctx, snap.Source(), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range tables.Live {
+				want = append(want, fmt.Sprintf("subtask %d %s", sub.Index, l.Name))
+				sizes = append(sizes, fmt.Sprintf("%d %09d", sub.Index, 1<<29-l.Size))
+			}
+		}
+	}
+	if len(want) < 8 || slices.IsSorted(sizes) {
+		t.Fatalf("tables %v of sizes %v", want, sizes)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "shared", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		p, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasSuffix(p, []byte("\xf7\xcf\xf4\x85\xb7\x41\xe2\x88")) {
+			p[3] ^= 0x10
+		}
+		if err := os.WriteFile(file, p, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, jobs := range []int{1, 2, 8} {
+		_, found := deep(t, open(t, at, options()), jobs)
+		var got []string
+		for _, f := range found {
+			if f.Severity == finding.Error {
+				_, at, _ := strings.Cut(f.Message, ": ")
+				got = append(got, strings.Split(f.Place, "/")[1]+" "+strings.Fields(at)[0])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d jobs: %q, expected %q", jobs, got, want)
+		}
 	}
 }
 

@@ -14,12 +14,14 @@ type Options struct {
 	// larger unit runs alone. 0 bounds only their number, which is enough if results
 	// are small.
 	Bytes int64
+	// Ahead is the number of units that are started and not merged, at most; less than
+	// twice the number of jobs means that.
+	Ahead int
 }
 
 // Run runs units, a [Unit] or another part of a job, on o.Jobs goroutines and calls
 // merge with the result and the error of each, in the order of units, from the
-// goroutine that called Run. That goroutine also takes the units from the sequence. At
-// most 2*o.Jobs units are started and not merged.
+// goroutine that called Run. That goroutine also takes the units from the sequence.
 //
 // An error of a unit does not end the work unless merge returns an error. When
 // merge returns an error or ctx ends, the context of the running units is
@@ -55,7 +57,7 @@ func Run[U interface{ Size() int64 }, R any](ctx context.Context, o Options, uni
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	started := 0
+	started, ahead := 0, max(o.Ahead, 2*jobs)
 	var pending []*task
 	var bytes int64
 	first := func() error {
@@ -67,7 +69,7 @@ func Run[U interface{ Size() int64 }, R any](ctx context.Context, o Options, uni
 	}
 	for u := range units {
 		n := u.Size()
-		for len(pending) > 0 && (len(pending) >= 2*jobs || o.Bytes > 0 && bytes+n > o.Bytes) {
+		for len(pending) > 0 && (len(pending) >= ahead || o.Bytes > 0 && bytes+n > o.Bytes) {
 			if err := first(); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -155,6 +156,35 @@ func TestRunOrder(t *testing.T) {
 		if err != nil || next != n || most.Load() > int64(2*jobs)+1 {
 			t.Errorf("jobs %d: %d merged, %d ahead: %v", jobs, next, most.Load(), err)
 		}
+	}
+}
+
+// TestRunAhead: while the first unit runs, as many as Ahead says are started.
+func TestRunAhead(t *testing.T) {
+	const ahead = 10
+	var started, most atomic.Int64
+	last := make(chan struct{})
+	merged := int64(0)
+	err := Run(t.Context(), Options{Jobs: 2, Ahead: ahead}, numbered(30, 0), func(ctx context.Context, u Unit) (int64, error) {
+		started.Add(1)
+		switch u.First {
+		case 0:
+			select {
+			case <-last:
+			case <-time.After(time.Minute):
+				return 0, errors.New("unit 9 is not started")
+			}
+			most.Store(started.Load())
+		case ahead - 1:
+			close(last)
+		}
+		return 0, nil
+	}, func(_ Unit, _ int64, err error) error {
+		merged++
+		return err
+	})
+	if err != nil || merged != 30 || most.Load() != ahead {
+		t.Errorf("%d merged, %d started: %v", merged, most.Load(), err)
 	}
 }
 

@@ -3,7 +3,6 @@ package count
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"io"
 	"iter"
 	"maps"
@@ -320,7 +319,7 @@ type scan struct {
 
 func (s *scan) read(ctx context.Context, cur format.KeyedCursor, states []int) error {
 	s.last = make([][]byte, len(s.part.states))
-	s.sorted, s.keys = cur.Ordered(), keys{seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+	s.sorted, s.keys = cur.Ordered(), newKeys()
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -392,7 +391,7 @@ func (s *scan) countKey(st *State, i int, e *format.KeyedEntry) {
 	if e.KeyGroup != s.group {
 		s.group = e.KeyGroup
 		clear(s.last) // a key is in one key group only
-		clear(s.keys.seen)
+		s.keys.clear()
 	}
 	if last := s.last[i]; last != nil && string(last) == string(e.Key) {
 		return
@@ -408,31 +407,4 @@ func (s *scan) countKey(st *State, i int, e *format.KeyedEntry) {
 	case fresh:
 		st.Keys++
 	}
-}
-
-// maxKeys is the number of keys of a key group that are remembered at most.
-const maxKeys = 1 << 20
-
-// keys are the keys of a key group whose entries are in no order, by their hashes.
-type keys struct {
-	seed maphash.Seed
-	seen map[uint64]struct{}
-}
-
-// add reports whether the key of a state is new; ok is false if there are too many.
-func (k *keys) add(state int, key []byte) (fresh, ok bool) {
-	var h maphash.Hash
-	h.SetSeed(k.seed)
-	_ = h.WriteByte(byte(state)) // it returns no error
-	_ = h.WriteByte(byte(state >> 8))
-	_, _ = h.Write(key)
-	sum := h.Sum64()
-	if _, found := k.seen[sum]; found {
-		return false, true
-	}
-	if len(k.seen) >= maxKeys {
-		return false, false
-	}
-	k.seen[sum] = struct{}{}
-	return true, true
 }

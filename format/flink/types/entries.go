@@ -36,8 +36,13 @@ type joined struct{ one codec }
 func (j joined) skip(r *reader) { j.each(r, func() { j.one.skip(r) }) }
 
 func (j joined) read(r *reader) value.Value {
-	var all []value.Value
-	j.each(r, func() { all = append(all, j.one.read(r)) })
+	all := r.arena.Values(1)[:0]
+	j.each(r, func() {
+		if len(all) == cap(all) {
+			all = append(r.arena.Values(2 * len(all))[:0], all...)
+		}
+		all = append(all, j.one.read(r))
+	})
 	return value.List(all)
 }
 
