@@ -123,6 +123,7 @@ It reads pieces, as many at a time as --jobs says, and prints them in order;
 with --limit it reads no more than it prints. --distinct reads twice, and
 compares entries of keyed state by their values, timers by their keys. --sample
 and --top read all and hold what they print.
+
 After an error, what was printed before remains: lines are whole, and the array
 of --output json has no "]", so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001

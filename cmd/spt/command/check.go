@@ -90,8 +90,8 @@ serializers that it does not have; and with --like, names, kinds and types of
 states, operators that the job likely has under another id, and ids that look
 like ids of other operators now, by stored names or by states.
 
-Not checked: the entries of keyed state, and types of the content of a
-changelog. spt verify checks every file that the snapshot refers to.`,
+Not checked: the entries of keyed state. spt verify checks every file that the
+snapshot refers to, and with --deep every entry.`,
 		Example: `  spt check sp-001 --names uids.txt --parallelism 8
   curl -s jobmanager:8081/jobs/$JOB/plan | spt check sp-001 --plan -
   spt check sp-001 --like savepoints/of-the-new-version

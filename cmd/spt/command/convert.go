@@ -103,9 +103,8 @@ Elements, entries and serializer snapshots are not rewritten.
 --state-compression rewrites state as a job writes it with or without snapshot
 compression: operator state of Flink 1.18 and later, and keyed state in the
 canonical format of savepoints. Elements and entries do not change. What cannot
-be rewritten is kept and named (exit 1):
-keyed state in the format of a state backend, RocksDB files, raw state, and
-older operator state.
+be rewritten is kept and named (exit 1): keyed state in the format of a state
+backend, RocksDB files, raw state, and older operator state.
 
 --keyed canonical builds keyed state again, entry by entry, in the format of
 canonical savepoints: state of heap and RocksDB backends, of incremental

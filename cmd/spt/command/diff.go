@@ -113,9 +113,9 @@ suggests the same.
 that changed, and in it each field, is compatible as is, after migration, or
 not, by the rules of Flink's serializers. Operators are matched by id.
 
-It reads all operator state, twice where a state has more than three million
-elements, in ranges, as many at a time as --jobs says, and the keyed state that
-is not referred to alike. Memory use is bounded regardless of size: what does
+It reads all operator state, and the keyed state that the two do not refer to
+alike, in ranges, as many at a time as --jobs says. Operator state with more
+than three million elements is read twice. Memory use is bounded regardless of size: what does
 not fit goes to temporary files (--tmp), 40 bytes for each different element or
 entry.
 

@@ -48,7 +48,7 @@ var stateVars = []struct {
 	{"max_parallelism", "of the operator", expression.Int, func(op *report.InspectOperator, _ *report.InspectState) value.Value {
 		return value.Int(int64(op.MaxParallelism))
 	}},
-	{"elements", "elements of list and union state, copies of broadcast state", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+	{"elements", "elements of list and union state, replicas of broadcast state", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
 		return value.Int(elementsOf(st, ""))
 	}},
 	{"union_elements", "elements, for union state; else 0", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {

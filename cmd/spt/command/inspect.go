@@ -101,8 +101,8 @@ SP is - to read a _metadata from standard input. Its files are then not checked.
 With several snapshots, those that cannot be read are named, and the others are
 shown; -o json prints a list.
 
---count reads all entries of keyed state, on several goroutines and in bounded
-memory, and reports for each state: entries, distinct keys, bytes of stored keys
+--count reads all entries of keyed state, as many parts at a time as --jobs
+says and in bounded memory, and reports for each state: entries, distinct keys, bytes of stored keys
 and values (ENTRY BYTES, before compression), and in tables of RocksDB the bytes
 of entries that are overwritten or deleted (DEAD), which compaction removes. It
 reports when timers fire, of event time too, relative to --at; how the bytes of

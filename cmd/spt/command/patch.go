@@ -50,8 +50,8 @@ copied byte for byte.
 
 The changes are lines as spt cat prints them: the line of an element with
 another value replaces the value. Lines with the value that is stored change
-nothing, so all that cat printed can be passed back. A line
-needs the operator (or id), the state, subtask and index, and the value. More:
+nothing, so all that cat printed can be passed back. A line needs the operator
+(or id), the state, subtask and index, and the value. More:
   "op": "remove"   removes the element; the line needs no value
   "op": "add"      adds an element before the one with the index, or without
                    an index at the end of the subtask's elements

@@ -40,7 +40,7 @@ func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.compact, "compact", false, "put all kept elements into one handle and drop the state from the others")
 	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "also prune state that is not proven to be duplicated by restores")
 	fs.Int64Var(&o.elements, "elements", 10_000, "without IN: start with `N` elements")
-	fs.Int32Var(&o.parallelism, "parallelism", 100, "without IN: restore with parallelism `N`; with IN: estimate the costs for it (default: the operator's)")
+	fs.Int32Var(&o.parallelism, "parallelism", 100, "with IN: estimate the costs for parallelism `N` instead of the operator's; without IN: restore with it")
 	fs.IntVar(&o.restores, "restores", 1, "without IN: restore `N` times")
 }
 

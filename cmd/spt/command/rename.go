@@ -63,7 +63,7 @@ func newRenameCommand(env *Env) *cobra.Command {
 	var o renameOptions
 	cmd := &cobra.Command{
 		Use:   "rename IN [OUT]",
-		Short: "Set new uids of operators, and new names of operator states",
+		Short: "Set new uids of operators, and new names of states",
 		Long: `Sets new uids of operators. Their ids become what Flink computes from the uids.
 The uid is stored too if the snapshot stores uids and names (Flink 2.0 and
 later). All renames happen at once, so that two operators can swap. Two

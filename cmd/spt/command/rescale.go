@@ -106,17 +106,17 @@ replica of broadcast state to each; key groups by range.
 With OUT it writes the snapshot at parallelism N. Restored at N, each subtask is
 assigned exactly what the plan shows. Union state is stored once.
 
-Flink lets several subtasks share the files of a state backend, and one subtask
-read the files of several, which no snapshot expresses. Keyed state for which
-that would be needed is refused; --keyed canonical builds it again, entry by
-entry, in the canonical format of savepoints, which any backend but ForSt
-restores.
+Several new subtasks can share the files of a state backend that one subtask
+had. A new subtask that needs the files of several old ones cannot be written,
+nor can new subtasks that would share the changes of a changelog: such keyed
+state is refused. --keyed canonical builds it again, entry by entry, in the
+canonical format of savepoints, which any backend but ForSt restores.
 
 --max-parallelism changes the number of key groups. Each key moves to its new
-key group, which the hash code determines that Java computes of it. spt computes
-it from the bytes of the key, and compares it with the key group in which Flink
-stored the key. A type whose bytes do not determine it, such as an enum, is
-refused (exit 5). Entries are sorted, with temporary files below --tmp if they
+key group, which the hash code of the key in Java determines. spt computes the
+hash code from the bytes of the key, and checks that it leads to the key group
+in which Flink stored the key. A type whose bytes do not determine it, such as
+an enum, is refused (exit 5). Entries are sorted, with temporary files below --tmp if they
 do not fit into memory. Keyed state becomes canonical. Operators that run in one
 chain need the same max parallelism, and the job must be started with it.
 

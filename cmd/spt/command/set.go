@@ -140,13 +140,12 @@ func newSetCommand(env *Env) *cobra.Command {
 		Short: "Set values, read positions of sources, the checkpoint id, modes, the max parallelism, timers",
 		Long: `Sets single fields of a snapshot. All else is copied byte for byte.
 
---value sets an element of list or union state, by its subtask and index, or an
-entry of broadcast state in the replicas of all subtasks, by its key, or an
-entry of keyed state by its key, and of a map by [KEY,USERKEY], or the state of
-a coordinator as OPERATOR[coordinator]. The value is
-JSON as spt cat prints it, and its type is checked; --type is the type of a
-state whose type the snapshot does not record. spt patch changes many values,
-and adds and removes some.
+--value sets an element of list or union state, by its subtask and index; an
+entry of broadcast state in the replicas of all subtasks, by its key; an entry
+of keyed state, by its key, and of a map by [KEY,USERKEY]; or the state of a
+coordinator, as OPERATOR[coordinator]. The value is JSON as spt cat prints it,
+and its type is checked; --type is the type of a state whose type the snapshot
+does not record. spt patch changes many values, and adds and removes some.
 
 --mode makes list state union state and the other way round, in _metadata and in
 the state itself: Flink refuses a job that asks for a state in another mode than
@@ -155,8 +154,9 @@ in all of them, is in the list that often; run spt prune-union first to keep one
 of each. Broadcast state is a map and stays one.
 
 --max-parallelism is the number of key groups, by which keyed state is divided:
-an operator that has any, managed or raw, is refused. Operators that run in one
-chain need the same max parallelism.
+an operator that has any, managed or raw, is refused (spt rescale
+--max-parallelism moves its keys). Operators that run in one chain need the same
+max parallelism.
 
 --shift-timers moves timers, for example after an outage, so that they do not
 all fire at once. Timers that end windows stay: a window is evaluated at its end

@@ -104,7 +104,7 @@ These serializers are decoded only in part:
 | classes | JSON of an object |
 |---|---|
 | strings, ` + "`StringBuilder`, `StringBuffer`" + `, boxed primitives, ` + "`BigInteger`, `BigDecimal`" + ` | string, number, boolean |
-| ` + "`AtomicInteger`, `AtomicLong`, `AtomicBoolean`" + ` (0 or 1)` + "`, `AtomicIntegerArray`, `AtomicLongArray`" + ` | number, array |
+| ` + "`AtomicInteger`, `AtomicLong`, `AtomicBoolean`" + ` (0 or 1), ` + "`AtomicIntegerArray`, `AtomicLongArray`" + ` | number, array |
 | ` + "`Date`, `java.sql.Date`, `Time`, `Timestamp`, `Instant`" + ` | instant |
 | the other classes of ` + "`java.time`, `Calendar`, `TimeZone`" + ` | date, time, or object of the fields |
 | ` + "`UUID`, `URI`, `URL`, `Currency`, `Locale`, `Pattern`, `InetSocketAddress`" + `, charsets in Kryo 5 | string, or object of the fields |
