@@ -115,9 +115,9 @@ not, by the rules of Flink's serializers. Operators are matched by id.
 
 It reads all operator state, and the keyed state that the two do not refer to
 alike, in ranges, as many at a time as --jobs says. Operator state with more
-than three million elements is read twice. Memory use is bounded regardless of size: what does
-not fit goes to temporary files (--tmp), 40 bytes for each different element or
-entry.
+than three million elements is read twice. Memory use is bounded regardless of
+size: what does not fit goes to temporary files (--tmp), 40 bytes for each
+different element or entry.
 
 Difference kinds accepted by --ignore:
 ` + diffKindHelp(),

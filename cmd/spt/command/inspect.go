@@ -101,15 +101,15 @@ SP is - to read a _metadata from standard input. Its files are then not checked.
 With several snapshots, those that cannot be read are named, and the others are
 shown; -o json prints a list.
 
---count reads all entries of keyed state, as many parts at a time as --jobs
-says and in bounded memory, and reports for each state: entries, distinct keys, bytes of stored keys
-and values (ENTRY BYTES, before compression), and in tables of RocksDB the bytes
-of entries that are overwritten or deleted (DEAD), which compaction removes. It
-reports when timers fire, of event time too, relative to --at; how the bytes of
-each operator are distributed over key groups; and what each subtask holds at
---parallelism. With --ttl it counts the entries that had not been updated for so
-long at --at: a snapshot records that a state has a time to live, not how long
-it is. --at is when the snapshot was stored, unless given.
+--count reads all entries of keyed state, as many parts at a time as --jobs says
+and in bounded memory, and reports for each state: entries, distinct keys, bytes
+of stored keys and values (ENTRY BYTES, before compression), and in tables of
+RocksDB the bytes of entries that are overwritten or deleted (DEAD), which
+compaction removes. It reports when timers fire, of event time too, relative to
+--at; how the bytes of each operator are distributed over key groups; and what
+each subtask holds at --parallelism. With --ttl it counts the entries that had
+not been updated for so long at --at: a snapshot records that a state has a time
+to live, not how long it is. --at is when the snapshot was stored, unless given.
 
 --fail-if is a guard for a scheduled job. The expression is evaluated for each
 state, or for the whole snapshot; these names can be used in it:

@@ -68,8 +68,8 @@ spt cat --coordinator, with another value. Operators whose entries change are
 written in the canonical format, which any backend but ForSt restores.
 
 All lines are checked before anything is written: that the elements exist, their
-types, duplicates. If any is wrong, each is named with its number, and nothing
-is written. See docs/patch.md.`,
+types, duplicates. If any is wrong, nothing is written, and the first 20 are
+named with their numbers. See docs/patch.md.`,
 		Example: `  spt cat chk-7 --operator sink --state buffer >lines.jsonl
   spt patch chk-7 fixed --changes lines.jsonl
   spt cat sp-001 --state even-ids | jq -c 'select(.value > 20) | .op = "remove" | del(.value)' | spt patch sp-001 fewer --changes -`,

@@ -116,9 +116,10 @@ canonical format of savepoints, which any backend but ForSt restores.
 key group, which the hash code of the key in Java determines. spt computes the
 hash code from the bytes of the key, and checks that it leads to the key group
 in which Flink stored the key. A type whose bytes do not determine it, such as
-an enum, is refused (exit 5). Entries are sorted, with temporary files below --tmp if they
-do not fit into memory. Keyed state becomes canonical. Operators that run in one
-chain need the same max parallelism, and the job must be started with it.
+an enum, is refused (exit 5). Entries are sorted, with temporary files below
+--tmp if they do not fit into memory. Keyed state becomes canonical. Operators
+that run in one chain need the same max parallelism, and the job must be started
+with it.
 
 Without IN it redistributes numbered elements, an exercise of Flink tutorials.
 --strategy round-robin assigns element i to subtask i % N, which is how some

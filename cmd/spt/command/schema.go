@@ -51,8 +51,8 @@ func newSchemaCommand(env *Env) *cobra.Command {
 		Long: `Shows the type of each managed state, keyed state included: the keys and the
 values, with the fields of POJOs, Avro records and rows of SQL, namespaces, and
 whether values have a time to live. The types are from the serializer snapshots
-in the headers of all streams; no element is read. A state whose types differ
-between subtasks is shown once for each type.
+in the headers of all streams, and in the changes of changelogs; no element is
+read. A state whose types differ between subtasks is shown once for each type.
 
 Types are in the type language (docs/type-language.md), which --type reads. For
 a state that is not decoded, spt says which class is not, and why.
