@@ -70,7 +70,7 @@ type Sum struct {
 	// Keys is the number of distinct keys; -1 if a key group of timers, or of entries
 	// in no order, has more than a million.
 	Keys  int64
-	Bytes int64 // of stored keys and values
+	Bytes int64 // of keys, namespaces, map keys and values, see format.KeyedEntry.Size
 	// Dead is what the files hold beyond the entries, see [format.DeadCounter].
 	Dead format.DeadEntries
 	// TTL is set if the state has a time to live. Expired are its entries that have
@@ -346,10 +346,7 @@ func (s *scan) read(ctx context.Context, cur format.KeyedCursor, states []int) e
 func (s *scan) add(e *format.KeyedEntry) error {
 	i := s.slots[e.State]
 	st := &s.part.states[i]
-	size := int64(len(e.Stored) + len(e.Value))
-	if e.Stored == nil {
-		size += int64(len(e.Key) + len(e.Namespace) + len(e.UserKey))
-	}
+	size := e.Size()
 	st.Entries++
 	st.Bytes += size
 	at := int64(e.KeyGroup) - int64(s.part.first)
