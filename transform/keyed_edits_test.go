@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -292,4 +293,69 @@ func TestRescaleCanonical(t *testing.T) {
 	if built < 10 {
 		t.Errorf("only %d operators were built", built)
 	}
+}
+
+// Raw timers of releases before 1.6 record the serializer of their keys otherwise than the
+// managed state. They stay raw when a managed state goes, with all their entries.
+func TestDropNextToRawTimers(t *testing.T) {
+	dropped, raw := 0, 0
+	dirs, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "savepoints", "*-flink1.[345]*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		snap, err := reader.Open(t.Context(), dir, nil)
+		if err != nil || strings.Contains(dir, "type-serializer") { // not a snapshot by itself; types of user code
+			continue
+		}
+		for _, op := range snap.Operators {
+			if op.HasInFlight() || len(op.Subtasks) == 0 || op.Subtasks[0].RawKeyed == nil || op.Subtasks[0].ManagedKeyed == nil {
+				continue
+			}
+			h := op.Subtasks[0].ManagedKeyed
+			codec, err := snap.View().KeyedCodec(op, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			schema, err := codec.Describe(t.Context(), snap.Source(), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, st := range schema.States {
+				name := st.Name.String()
+				v, _, err := transform.Drop(t.Context(), snap.View(), transform.DropOptions{Operators: format.Selector{op.ID.String()}, States: format.Globs{name}})
+				if err != nil {
+					t.Errorf("%s: %s: %v", filepath.Base(dir), name, err)
+					continue
+				}
+				dropped++
+				for i, sub := range v.Operators[operatorAt(t, v, op.ID)].Subtasks {
+					if sub.RawKeyed != op.Subtasks[i].RawKeyed {
+						t.Errorf("%s: %s: the raw timers of subtask %d changed", filepath.Base(dir), name, i)
+					}
+					raw++
+				}
+				was, now := entriesOf(t, snap.View(), op), entriesOf(t, v, v.Operators[operatorAt(t, v, op.ID)])
+				if want := without(was, name+" "); !maps.Equal(want, now) {
+					t.Errorf("%s: without %s: %d entries, expected %d of %d", filepath.Base(dir), name, len(now), len(want), len(was))
+				}
+			}
+		}
+		if err := snap.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d states dropped, %d subtasks with raw keyed state", dropped, raw)
+	if dropped < 10 {
+		t.Errorf("only %d states", dropped)
+	}
+}
+
+func operatorAt(t *testing.T, v format.View, id format.OperatorID) int {
+	t.Helper()
+	i := slices.IndexFunc(v.Operators, func(op *format.Operator) bool { return op.ID == id })
+	if i < 0 {
+		t.Fatal(id)
+	}
+	return i
 }

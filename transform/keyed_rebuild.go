@@ -207,7 +207,7 @@ type builtSubtask struct {
 func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched map[*format.Subtask]bool) (map[*format.Subtask]builtSubtask, error) {
 	var build []*format.Subtask
 	for _, sub := range k.op.Subtasks {
-		sources := k.sources[sub]
+		sources := k.toBuild(sub, r.touches)
 		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
 			continue
 		}
@@ -224,10 +224,22 @@ func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched ma
 	}
 	all := make(map[*format.Subtask]builtSubtask, len(build))
 	err := eachSubtask(ctx, r.jobs, build, func(ctx context.Context, i int) (b builtSubtask, err error) {
-		b.subtask, b.entries, err = k.build(ctx, build[i], k.sources[build[i]])
+		b.subtask, b.entries, err = k.build(ctx, build[i], k.toBuild(build[i], r.touches))
 		return b, format.At(err, "subtask %d", build[i].Index)
 	}, func(i int, b builtSubtask) { all[build[i]] = b })
 	return all, err
+}
+
+// toBuild returns the sources of a subtask that become its managed state. Raw timers in
+// which nothing changes are left out, and so stay raw, if their keys have another
+// serializer snapshot than the managed state: releases up to 1.5 recorded them differently.
+func (k *keyedOperator) toBuild(sub *format.Subtask, touches func(format.KeyedState) bool) []*keyedSource {
+	all := k.sources[sub]
+	if len(all) < 2 || len(all[0].schema.States) == 0 || all[1].schema.Wire == all[0].schema.Wire ||
+		touches != nil && slices.ContainsFunc(all[1].schema.States, touches) {
+		return all
+	}
+	return all[:1]
 }
 
 // eachSubtask builds subtasks, jobs of them at once, and calls done with each in order, up

@@ -28,7 +28,7 @@ func (p *patch) buildKeyed(ctx context.Context) (*format.Savepoint, error) {
 		r := keyedRebuild{
 			jobs:    1, // edits count in one report
 			only:    map[*format.Subtask]bool{},
-			touches: func(format.KeyedState) bool { return true },
+			touches: byName(func(name string) bool { return of.states[name] != nil }),
 			edit: func(_ *format.Subtask, source *keyedSource) (keyedEdit, error) {
 				i := slices.IndexFunc(of.sources, func(s *patchSource) bool { return s.keyedSource == source })
 				return of.sources[i].edit(), nil
@@ -40,7 +40,7 @@ func (p *patch) buildKeyed(ctx context.Context) (*format.Savepoint, error) {
 		}
 		out, n, err := of.k.rebuild(ctx, r)
 		p.report.Entries += n
-		return out, format.At(err, "operator %q", op.Label())
+		return out, err
 	})
 }
 
