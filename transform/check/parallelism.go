@@ -26,11 +26,12 @@ func (c *checker) limits(op *format.Operator, p int32) {
 		f := Finding{Severity: severity, Code: "parallelism", Operator: op,
 			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d %s: %s", p, op.MaxParallelism, of, refuses),
 			Advice:  finding.Words(fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism))}
-		if !op.HasKeyed() {
-			for _, m := range (&transform.ParallelismError{Operator: op.Label(), To: p, Free: true}).Remedies() {
-				m.Words = "give " + whose + " another max parallelism, as it has no keyed state"
-				f.Advice = append(f.Advice, m)
+		for _, m := range (&transform.ParallelismError{Operator: op.Label(), To: p, Free: !op.HasKeyed()}).Remedies() {
+			m.Words = "give " + whose + " another max parallelism, as it has no keyed state"
+			if op.HasKeyed() {
+				m.Words = "move its keys to the key groups of another max parallelism"
 			}
+			f.Advice = append(f.Advice, m)
 		}
 		c.add(f)
 	case c.o.MaxParallelism > 0 && p > c.o.MaxParallelism:
@@ -48,8 +49,13 @@ func (c *checker) limits(op *format.Operator, p int32) {
 	if empty {
 		f.Message = fmt.Sprintf("the job sets max parallelism %d, the snapshot records %d for it, which applies even without state: %s", m, op.MaxParallelism, refuses)
 	}
-	if !op.HasKeyed() && p <= m {
-		f.Advice = append(f.Advice, finding.Remedy{Words: "give it the job's, as it has no keyed state", Action: finding.SetMaxParallelism, Operator: op.Label(), To: strconv.Itoa(int(m))})
+	to := strconv.Itoa(int(m))
+	switch {
+	case p > m: // the other finding says so
+	case op.HasKeyed():
+		f.Advice = append(f.Advice, finding.Remedy{Words: "move its keys to the key groups of the job's", Action: finding.Regroup, To: to})
+	default:
+		f.Advice = append(f.Advice, finding.Remedy{Words: "give it the job's, as it has no keyed state", Action: finding.SetMaxParallelism, Operator: op.Label(), To: to})
 	}
 	c.add(f)
 }

@@ -43,7 +43,7 @@ func Flags(fs *pflag.FlagSet) []Flag {
 		_, store := f.Annotations[storeFlags]
 		flag := Flag{Short: f.Shorthand, Long: f.Name, Value: value, Help: help, Store: store}
 		switch f.DefValue {
-		case "", "0", "false", "[]":
+		case "", "0", "0s", "false", "[]":
 		default:
 			flag.Default = f.DefValue
 		}

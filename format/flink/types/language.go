@@ -271,8 +271,13 @@ func (p *typeParser) base(depth int) *Snapshot {
 		return p.fail(at, "expected a type")
 	}
 	lower := strings.ToLower(word)
-	if f := p.formats[lower]; f != nil && p.off < len(p.text) && p.text[p.off] == ':' {
-		return p.format(at, lower, f)
+	if p.off < len(p.text) && p.text[p.off] == ':' {
+		switch f := p.formats[lower]; {
+		case f != nil:
+			return p.format(at, lower, f)
+		case p.formats == nil:
+			return p.fail(at, "types that a file describes, such as %q, are not known here", word)
+		}
 	}
 	if c := payloads[lower]; c != nil {
 		return &Snapshot{Class: lower, given: c}
