@@ -109,8 +109,8 @@ func At(err error, step string, args ...any) error {
 		return nil
 	}
 	step = fmt.Sprintf(step, args...)
-	e, ok := err.(*Error) // only a bare *Error: a wrapper adds context that must be kept
-	if !ok {
+	e := bare(err)
+	if e == nil {
 		return &Error{Offset: -1, Path: step, Err: err}
 	}
 	c := *e
@@ -120,6 +120,16 @@ func At(err error, step string, args ...any) error {
 		c.Path = step + "/" + c.Path
 	}
 	return &c
+}
+
+// bare returns err if it is an *Error, also one that errors.Join returned because closing
+// something did not fail; otherwise nil: a wrapper adds context that must be kept.
+func bare(err error) *Error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) == 1 {
+		err = joined.Unwrap()[0]
+	}
+	e, _ := err.(*Error)
+	return e
 }
 
 // InFile returns err with the name of its file, unless it already has one.
@@ -133,8 +143,8 @@ func InFile(err error, file string) error {
 			return err
 		}
 	}
-	e, ok := err.(*Error)
-	if !ok {
+	e := bare(err)
+	if e == nil {
 		return &Error{File: file, Offset: -1, Err: err}
 	}
 	c := *e

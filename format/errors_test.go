@@ -64,6 +64,13 @@ func TestErrorPath(t *testing.T) {
 	if format.At(nil, "x") != nil || format.InFile(nil, "x") != nil {
 		t.Error("nil became an error")
 	}
+	// Closing that did not fail changes nothing.
+	if got := format.At(errors.Join(named, nil), "last"); got.Error() != `first @0x5, last/operator[1]/state "a": bad` {
+		t.Error(got)
+	}
+	if got := format.At(errors.Join(named, context.Canceled), "last"); got.Error() != "last: "+named.Error()+"\n"+context.Canceled.Error() || !errors.Is(got, format.ErrCorrupt) {
+		t.Error(got)
+	}
 	// Errors of others keep their text and what they are.
 	for _, err := range []error{format.At(context.Canceled, "x"), format.InFile(context.Canceled, "x")} {
 		if !errors.Is(err, context.Canceled) || err.Error() != "x: context canceled" {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
@@ -133,6 +135,19 @@ func (r *SetReport) mode(ctx context.Context, v format.View, op *format.Operator
 	})
 }
 
+// keyGroupsError is the error for another max parallelism of an operator with keyed state.
+type keyGroupsError struct{ subtask, from, to int32 }
+
+func (e *keyGroupsError) Error() string {
+	return fmt.Sprintf("subtask %d has keyed state, whose key groups depend on the max parallelism %d", e.subtask, e.from)
+}
+func (e *keyGroupsError) Unwrap() error { return format.ErrUnsupported }
+
+// Remedies returns what the user can do.
+func (e *keyGroupsError) Remedies() []finding.Remedy {
+	return []finding.Remedy{{Words: "move its keys to their key groups at another max parallelism", Action: finding.Regroup, To: strconv.Itoa(int(e.to))}}
+}
+
 // max changes the max parallelism of an operator; out is the operator after
 // earlier edits.
 func (r *SetReport) max(op, out *format.Operator, max int32) (*format.Operator, error) {
@@ -144,7 +159,7 @@ func (r *SetReport) max(op, out *format.Operator, max int32) (*format.Operator, 
 	}
 	for _, sub := range op.Subtasks {
 		if sub.ManagedKeyed != nil || sub.RawKeyed != nil {
-			return nil, format.Errorf(format.ErrUnsupported, "subtask %d has keyed state, whose key groups depend on the max parallelism %d", sub.Index, op.MaxParallelism)
+			return nil, &keyGroupsError{sub.Index, op.MaxParallelism, max}
 		}
 	}
 	c := *out
