@@ -231,8 +231,8 @@ func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched ma
 }
 
 // toBuild returns the sources of a subtask that become its managed state. Raw timers in
-// which nothing changes are left out, and so stay raw, if their keys have another
-// serializer snapshot than the managed state: releases up to 1.5 recorded them differently.
+// which nothing changes are left out, and so stay raw, if the serializer of their keys is
+// recorded otherwise than in the managed state, as in snapshots of Flink 1.3 to 1.5.
 func (k *keyedOperator) toBuild(sub *format.Subtask, touches func(format.KeyedState) bool) []*keyedSource {
 	all := k.sources[sub]
 	if len(all) < 2 || len(all[0].schema.States) == 0 || all[1].schema.Wire == all[0].schema.Wire ||
