@@ -13,6 +13,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/limit"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // repeated is an array of n values, each the same bytes.
@@ -35,6 +36,7 @@ func each(t *testing.T, n int, f func(i int) any) msgpack.RawMessage {
 // the file is refused or not: manifests of few bytes, once compressed, and of
 // everything that takes more memory than it has bytes.
 func TestOpeningIsBounded(t *testing.T) {
+	testenv.Long(t, "decodes large files in one goroutine")
 	id := make([]byte, 16)
 	numbered := func(i int) []byte { return binary.BigEndian.AppendUint64(make([]byte, 8), uint64(i)) }
 	managed := func(states any) m {

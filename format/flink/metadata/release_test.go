@@ -56,6 +56,7 @@ func number(r flink.Release) (major, minor int) {
 // becomes a file of its version, with tags it knows, that reads back as it was
 // but for what was said to be lost.
 func TestForReleaseCorpus(t *testing.T) {
+	testenv.Long(t, "encodes the corpus for each release in one goroutine")
 	dirs := testenv.Snapshots(t)
 	written, refused := 0, 0
 	for _, dir := range dirs {

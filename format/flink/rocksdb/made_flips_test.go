@@ -10,6 +10,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format/flink/rocksdb"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // TestMadeFlips: a flipped bit in any byte of a table that RocksDB made is detected, for
@@ -17,6 +18,7 @@ import (
 // the footer up to format 5, where a flip may leave the table the same, and the sequence
 // number of an ingested table, which the database compares (TestHostileTables).
 func TestMadeFlips(t *testing.T) {
+	testenv.Long(t, "flips every bit of tables in one goroutine")
 	type variant struct {
 		format   uint32
 		checksum rocksdb.Checksum
