@@ -206,6 +206,7 @@ type builtSubtask struct {
 // buildAll builds the subtasks that change or are not canonical.
 func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched map[*format.Subtask]bool) (map[*format.Subtask]builtSubtask, error) {
 	var build []*format.Subtask
+	var of [][]*keyedSource // of each to build
 	for _, sub := range k.op.Subtasks {
 		sources := k.toBuild(sub, r.touches)
 		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
@@ -220,11 +221,11 @@ func (k *keyedOperator) buildAll(ctx context.Context, r keyedRebuild, touched ma
 				return nil, format.At(err, "subtask %d", sub.Index)
 			}
 		}
-		build = append(build, sub)
+		build, of = append(build, sub), append(of, sources)
 	}
 	all := make(map[*format.Subtask]builtSubtask, len(build))
 	err := eachSubtask(ctx, r.jobs, build, func(ctx context.Context, i int) (b builtSubtask, err error) {
-		b.subtask, b.entries, err = k.build(ctx, build[i], k.toBuild(build[i], r.touches))
+		b.subtask, b.entries, err = k.build(ctx, build[i], of[i])
 		return b, format.At(err, "subtask %d", build[i].Index)
 	}, func(i int, b builtSubtask) { all[build[i]] = b })
 	return all, err

@@ -29,6 +29,12 @@ type entryDecoder struct {
 	parts []entryParts // by state
 }
 
+// newEntryDecoder returns a decoder of the entries of a part. Values that are used once
+// refer to the stored bytes.
+func newEntryDecoder(c *catter, part *catPart, once bool) *entryDecoder {
+	return &entryDecoder{c: c, part: part, once: once, arena: value.Arena{Views: true}}
+}
+
 // entryParts is how the entries of a state are decoded.
 type entryParts struct {
 	known                          bool
@@ -163,13 +169,11 @@ func (d *entryDecoder) note(state int, why error) {
 // next one is read.
 type entryReader struct {
 	scan *entryScan
-	dec  entryDecoder
+	dec  *entryDecoder
 }
 
 func newEntryReader(ctx context.Context, c *catter, part *catPart, groups format.KeyGroupRange) *entryReader {
-	r := &entryReader{scan: newEntryScan(ctx, c, part, groups), dec: entryDecoder{c: c, part: part, once: true}}
-	r.dec.arena.Views = true
-	return r
+	return &entryReader{newEntryScan(ctx, c, part, groups), newEntryDecoder(c, part, true)}
 }
 
 // next sets it to the next entry that --where is true for, or returns io.EOF.

@@ -113,8 +113,7 @@ func (r *catReaders) closeAll() {
 // decode decodes a batch, and filters it by the expression of a reader. What comes before
 // an error comes with it.
 func (r *catReaders) decode(c *catter, part *catPart, batch *entryBatch) (b catBatch, err error) {
-	d := entryDecoder{c: c, part: part, once: r.lines != nil}
-	d.arena.Views = true
+	d := newEntryDecoder(c, part, r.lines != nil)
 	b.lines = r.newLines()
 	var it catItem
 	for i := range batch.entries {

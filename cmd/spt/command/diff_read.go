@@ -129,7 +129,7 @@ func (r *diffEntries) read(ctx context.Context, side int, at *diff.KeyedAt) (*re
 		}
 		var names []string
 		parts := keyedParts(c.keyedStates(at.Operator, []*keyedHandle{h}, &names))
-		d = &entryDecoder{c: c, part: parts[0]}
+		d = newEntryDecoder(c, parts[0], false)
 		r.decoders[at.Handle] = d
 	}
 	var it catItem

@@ -116,14 +116,13 @@ func (a *entryAskers) of(e transform.FilterHandle) (func(*format.KeyedEntry) (bo
 	part := &catPart{place: place, subtask: e.Subtask.Index, state: work.All, keyed: read}
 	c := *a.c
 	c.unknown, c.filter = nil, c.filter.another()
-	asker := &entryAsker{dec: entryDecoder{c: &c, part: part, once: true}}
-	asker.dec.arena.Views = true // an entry is decided before the next one is read
+	asker := &entryAsker{dec: newEntryDecoder(&c, part, true)} // an entry is decided before the next one is read
 	return asker.keep, nil
 }
 
 // entryAsker answers for the entries of one handle.
 type entryAsker struct {
-	dec entryDecoder
+	dec *entryDecoder
 	it  catItem
 }
 
